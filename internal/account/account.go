@@ -1,5 +1,5 @@
-// Package account connects the packages with which people get and use accounts:
-// sign-up, sign-in, devices, access tokens and profiles.
+// Package account builds the services for creating and using accounts: sign-up,
+// sign-in, devices, access tokens and profiles.
 package account
 
 import (
@@ -54,14 +54,14 @@ type Settings struct {
 	// the service's log instead.
 	NoMail          bool
 	SessionLifetime time.Duration
-	// KnownLifetime is how long a browser counts as known to a person after a
-	// sign-in.
+	// KnownLifetime is how long after a sign-in a browser counts as known,
+	// which means that the person has used it before.
 	KnownLifetime time.Duration
 
-	SignupGrant      int64 // tokens granted to a new person
-	SetupGrant       int64 // additional tokens granted to the person who sets the installation up
+	SignupGrant      int64 // tokens (the unit of credit) granted to a new person
+	SetupGrant       int64 // additional tokens granted to the person who sets up the installation
 	MonthlyAllowance int64 // free tokens per month for every account
-	TopUp            int64 // tokens of a free top-up; 0 disables top-ups
+	TopUp            int64 // number of tokens in a free top-up; 0 disables top-ups
 	TopUpWindow      time.Duration
 
 	Storage quota.Limits // limits on the bytes that each account stores
@@ -161,8 +161,9 @@ func DeleteExpired(ctx context.Context, db *sqldb.DB, devices *device.Devices, t
 }
 
 const (
-	// maxLimitSpan is the age from which rate-limit rows are deleted. It is
-	// longer than any window of the rate limits, except daily ones.
+	// maxLimitSpan is the age at which rate-limit rows are deleted. It is
+	// longer than the window of every rate limit except daily ones, whose rows
+	// are kept for another day.
 	maxLimitSpan = 2 * time.Hour
 	// maxLimitRows is the maximum number of rate-limit rows that one
 	// transaction deletes.

@@ -61,9 +61,9 @@ func (s *Service) DeleteAccessToken(ctx context.Context, p principal.Principal, 
 	return s.deleteToken(ctx, p, credential.Holder{PersonID: p.PersonID}, id)
 }
 
-// CreateTokenForEmail creates a personal access token for the person with a
-// mail address, or, if companyID is set, a company token for that member. Only
-// the operator's commands use it.
+// CreateTokenForEmail creates an access token for the person with the given
+// mail address: a personal token, or, if companyID is set, a company token that
+// acts for them as a member. Only the operator's commands use it.
 func (s *Service) CreateTokenForEmail(ctx context.Context, email, companyID, name string) (t credential.Token, secret string, err error) {
 	var owner person.Person
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -103,7 +103,7 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 		if err != nil {
 			return err
 		}
-		err = person.Lock(ctx, tx, personID) // before the membership, in the same order as the deletion of a person
+		err = person.Lock(ctx, tx, personID) // lock the person before the membership, in the order that the deletion of a person uses
 		if err == nil {
 			err = company.LockMember(ctx, tx, companyID, personID)
 		}
@@ -170,8 +170,8 @@ func (s *Service) ListMembers(ctx context.Context, p principal.Principal, compan
 // maxMembers is the maximum number of members that ListMembers returns.
 const maxMembers = 1000
 
-// DeleteTokenValue deletes the access token with this value, for example
-// because it leaked. Only the operator's commands use it.
+// DeleteTokenValue deletes the access token with the given value, for example
+// because the value leaked. Only the operator's commands use it.
 func (s *Service) DeleteTokenValue(ctx context.Context, value string) (t credential.Token, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if t, err = credential.DeleteValue(ctx, tx, value); err != nil {

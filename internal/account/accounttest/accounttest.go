@@ -1,6 +1,6 @@
 // Package accounttest builds the account services with all their real
-// dependencies, for tests that need people, companies and credentials. The
-// package's own tests test the account services.
+// dependencies, for tests that need people, companies and credentials. Its own
+// test files contain the tests of the account services.
 package accounttest
 
 import (
@@ -40,11 +40,11 @@ type Options struct {
 	Settings account.Settings
 	Device   device.Options
 	Provider *oidc.Provider
-	Verified bool // requires a verified mail address, as Settings.RequireVerified does
+	Verified bool // require a verified mail address, like Settings.RequireVerified
 	Now      func() time.Time
 }
 
-// Site is an installation of the account services on a test's database.
+// Site is an installation of the account services for one test.
 type Site struct {
 	t            testing.TB
 	DB           *sqldb.DB
@@ -119,7 +119,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	return s
 }
 
-// fill replaces options that the test has not set by their defaults.
+// fill sets the options that the test has not set to their defaults.
 func fill(o *Options) {
 	set := func(d *time.Duration, def time.Duration) {
 		if *d == 0 {
@@ -150,8 +150,8 @@ func fill(o *Options) {
 	set(&c.TopUpWindow, 24*time.Hour)
 }
 
-// Client returns a browser or device with an IP address of its own, because
-// rate limits count by IP address.
+// Client returns a browser or device with a new IP address, because rate limits
+// count per IP address.
 func (s *Site) Client() session.Client {
 	n := s.visitors.Add(1)
 	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
@@ -167,7 +167,7 @@ func (s *Site) Person(email string) string {
 	return p.ID
 }
 
-// Session signs a person in in a new browser and returns the session.
+// Session signs a person in with a new browser and returns the session.
 func (s *Site) Session(email string) signin.Session {
 	s.t.Helper()
 	in, err := s.Accounts.SignIn.SignIn(s.t.Context(), email, Password, s.Client())
@@ -181,8 +181,8 @@ func (s *Site) Session(email string) signin.Session {
 	return found
 }
 
-// Start requests a sign-in on a device with the plugin kind, and returns its
-// codes.
+// Start starts a device sign-in for a plugin of the given kind, and returns the
+// codes of the sign-in.
 func (s *Site) Start(kind string) device.Codes {
 	s.t.Helper()
 	codes, err := s.Accounts.Devices.Start(s.t.Context(), kind, s.Client())
@@ -192,7 +192,7 @@ func (s *Site) Start(kind string) device.Codes {
 	return codes
 }
 
-// Decide approves or refuses the sign-in of a device, in a signed-in browser.
+// Decide approves or refuses a device sign-in from a signed-in browser.
 func (s *Site) Decide(in signin.Session, codes device.Codes, approve bool) error {
 	by := in.Principal(s.Client().Address)
 	g, err := s.Accounts.Devices.OpenGrant(s.t.Context(), by, codes.UserCode)
@@ -203,8 +203,8 @@ func (s *Site) Decide(in signin.Session, codes device.Codes, approve bool) error
 	return err
 }
 
-// Device signs a person in on a device with the plugin kind. It needs no
-// password, so it works for every person.
+// Device signs a person in on a new device with a plugin of the given kind. It
+// needs no password, so it works for every person.
 func (s *Site) Device(personID, kind string) devicelogin.Login {
 	s.t.Helper()
 	var browser session.Session
@@ -226,8 +226,8 @@ func (s *Site) Device(personID, kind string) devicelogin.Login {
 	return in
 }
 
-// Token creates a personal access token for the person with a mail address, or
-// a company access token if companyID is set.
+// Token creates a personal access token for the person with the given mail
+// address, or a company access token if companyID is set.
 func (s *Site) Token(email, companyID string) (id, secret string) {
 	s.t.Helper()
 	t, secret, err := s.Accounts.AccessTokens.CreateTokenForEmail(s.t.Context(), email, companyID, "test")
@@ -269,8 +269,8 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	return t.ID
 }
 
-// Join makes a person a member of a team. It creates the role if the team has
-// none with that name.
+// Join adds a person to a team with the named role, and creates the role if the
+// team does not have it.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
 	if _, err := s.Companies.TeamRoles.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {

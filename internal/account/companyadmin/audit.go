@@ -28,9 +28,9 @@ func (s *Companies) ListAuditRecords(ctx context.Context, caller principal.Princ
 	return all, err
 }
 
-// FormatValues returns several values as one JSON string. Audit log entries
-// contain the state before and after a change as one string each, or "" if the
-// thing did not exist.
+// FormatValues encodes values as one JSON string. An audit log entry stores the
+// states before and after a change as one string each; the string is "" if the
+// object did not exist.
 func FormatValues(values map[string]string) string {
 	b, _ := json.Marshal(values) // cannot fail for a map of strings
 	return string(b)
@@ -95,12 +95,12 @@ func textOrNone(text string) string {
 	return text
 }
 
-// maxListBytes is the maximum length of a list in an audit log entry, whose
-// strings are truncated to 500 bytes.
+// maxListBytes is the maximum length of a list in an audit log entry. It is
+// small because the strings of an entry are truncated to 500 bytes.
 const maxListBytes = 60
 
-// joinShort joins the strings of a list. A list longer than maxListBytes is
-// represented by its length and hash.
+// joinShort joins the strings with spaces. If the result is longer than
+// maxListBytes, it returns the number of strings and a hash instead.
 func joinShort(all []string) string {
 	text := strings.Join(all, " ")
 	if len(text) <= maxListBytes {

@@ -56,8 +56,8 @@ func (s *Budgets) RemoveBudget(ctx context.Context, caller principal.Principal, 
 	})
 }
 
-// findBudget returns the settings of a team's budget, or nil if the team has
-// none.
+// findBudget returns the settings of a team's budget, or nil if the team has no
+// budget.
 func findBudget(ctx context.Context, tx *sqldb.Tx, teamID string) (*budget.Draft, error) {
 	b, err := budget.Of(ctx, tx, teamID)
 	if fault.Is(err, fault.NotFound) {

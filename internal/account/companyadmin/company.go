@@ -55,16 +55,17 @@ func (s *Companies) GetCompany(ctx context.Context, caller principal.Principal, 
 	return m, err
 }
 
-// CompanyChange contains new values of a company's settings. A nil value leaves
-// the setting unchanged.
+// CompanyChange contains the new values of a company's settings. A setting
+// whose value is nil stays unchanged.
 type CompanyChange struct {
 	Name *string
 	Zone *string       // IANA name of the time zone
 	Plan *company.Plan // only the operator may change it
 }
 
-// ChangeCompany changes all given settings of a company, or none if one is
-// refused. A new time zone causes the company's usage per day to be recomputed.
+// ChangeCompany changes all given settings of a company, or none of them if one
+// is refused. If the time zone changes, the company's daily usage totals are
+// recomputed.
 func (s *Companies) ChangeCompany(ctx context.Context, caller principal.Principal, companyID string, change CompanyChange) (m company.Membership, err error) {
 	if change == (CompanyChange{}) {
 		const message = "At least one setting to change is required."
@@ -110,19 +111,17 @@ func (s *Companies) ChangeCompany(ctx context.Context, caller principal.Principa
 	return m, err
 }
 
-// recountTimeout limits how long the recomputation of a company's usage per day
-// may take.
+// recountTimeout is the time limit for recomputing a company's daily usage
+// totals.
 const recountTimeout = 2 * time.Minute
 
-// zoneChangesPerDay limits how often a company can change its time zone,
-// because in SQLite all other writers wait while the usage per day is
-// recomputed.
+// zoneChangesPerDay limits how often a company can change its time zone. In
+// SQLite, all other writers wait while the daily usage totals are recomputed.
 var zoneChangesPerDay = ratelimit.Window{Max: 10, Span: 24 * time.Hour}
 
 // setTimeZone changes the company's time zone. If a team has a hard budget, the
-// caller must be allowed to set budgets: another time zone moves the end of the
-// month, so spending in its last hours would count towards another month's
-// budget.
+// caller must be allowed to set budgets: a new time zone shifts the end of the
+// month, so spending close to it could count against another month's budget.
 func (c companyAccess) setTimeZone(ctx context.Context, tx *sqldb.Tx, zone string) error {
 	if !c.Role.May(company.ManageBilling) {
 		hard, err := budget.AnyHard(ctx, tx, c.Company.ID)
@@ -147,9 +146,8 @@ func (c companyAccess) setTimeZone(ctx context.Context, tx *sqldb.Tx, zone strin
 	return report.SetZone(ctx, tx, c.Company.ID, zone)
 }
 
-// joinFaults combines the errors of two settings, so that the caller learns
-// about all problems at once. An error that is not a fault.Error takes
-// precedence.
+// joinFaults combines the errors of two settings, so that one response reports
+// all problems. An error that is not a fault.Error takes precedence.
 func joinFaults(a, b error) error {
 	if a == nil {
 		return b

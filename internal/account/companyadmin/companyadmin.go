@@ -74,8 +74,8 @@ func New(p Parts) *Services {
 	}
 }
 
-// auditedDB reads and changes companies and teams for callers who are allowed
-// to, and adds each change to the audit log.
+// auditedDB reads and changes companies and teams on behalf of authorized
+// callers, and adds each change to the audit log.
 type auditedDB struct {
 	*sqldb.DB
 }
@@ -88,8 +88,8 @@ func recordEntry(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, 
 	return audit.Add(ctx, tx, e)
 }
 
-// readCompany runs read in a transaction if the rule allows the caller to
-// access the company.
+// readCompany runs read in a transaction if the rule allows the caller to read
+// the company.
 func (db auditedDB) readCompany(ctx context.Context, caller principal.Principal, companyID string, rule companyRule, read func(tx *sqldb.Tx, c companyAccess) error) error {
 	return db.Read(ctx, func(tx *sqldb.Tx) error {
 		c, err := authorizeCompany(ctx, tx, caller, companyID, rule)
@@ -100,19 +100,19 @@ func (db auditedDB) readCompany(ctx context.Context, caller principal.Principal,
 	})
 }
 
-// changeCompany locks the company and runs change if the rule allows it for the
-// caller. It adds the entry that change returns to the audit log.
+// changeCompany locks the company and runs change if the rule allows the caller
+// to make it. It adds the audit log entry that change returns.
 func (db auditedDB) changeCompany(ctx context.Context, caller principal.Principal, companyID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
 	return db.changeCompanyAndPerson(ctx, caller, companyID, "", rule, change)
 }
 
 // changeCompanyAndPerson is changeCompany for changes that can add a person to
-// the company. It locks the person before the company, in the same order as the
-// deletion of a person does. If personID is empty, it locks no person.
+// the company. To avoid deadlocks, it locks the person before the company, as
+// the deletion of a person does. If personID is empty, it locks no person.
 func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller principal.Principal, companyID, personID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		// The rule is also checked before locking, so that callers without
-		// permission cannot make others wait.
+		// permission cannot block others with the lock.
 		if _, err := authorizeCompany(ctx, tx, caller, companyID, rule); err != nil {
 			return err
 		}
@@ -135,8 +135,8 @@ func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller principal
 	})
 }
 
-// readTeam runs read in a transaction if the rule allows the caller to access
-// the team.
+// readTeam runs read in a transaction if the rule allows the caller to read the
+// team.
 func (db auditedDB) readTeam(ctx context.Context, caller principal.Principal, teamID string, rule teamRule, read func(tx *sqldb.Tx, t teamAccess) error) error {
 	return db.Read(ctx, func(tx *sqldb.Tx) error {
 		t, err := authorizeTeam(ctx, tx, caller, teamID, rule)
@@ -147,8 +147,8 @@ func (db auditedDB) readTeam(ctx context.Context, caller principal.Principal, te
 	})
 }
 
-// changeTeam locks the team's company and runs change if the rule allows it for
-// the caller. It adds the entry that change returns to the audit log.
+// changeTeam locks the team's company and runs change if the rule allows the
+// caller to make it. It adds the audit log entry that change returns.
 func (db auditedDB) changeTeam(ctx context.Context, caller principal.Principal, teamID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
 	return db.changeTeamAndPerson(ctx, caller, teamID, "", rule, change)
 }
@@ -180,8 +180,8 @@ func (db auditedDB) changeTeamAndPerson(ctx context.Context, caller principal.Pr
 }
 
 // lockPersonIfExists locks a person, so that a person who is being deleted
-// cannot join a company. It ignores unknown people: lockPerson reports them
-// once the caller's permission has been checked.
+// cannot join a company. If the person is unknown, it returns nil; lockPerson
+// returns the error later, after the caller's permission has been checked.
 func lockPersonIfExists(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	_, err := lockPerson(ctx, tx, personID)
 	if errors.Is(err, errNoMember) {
@@ -190,8 +190,8 @@ func lockPersonIfExists(ctx context.Context, tx *sqldb.Tx, personID string) erro
 	return err
 }
 
-// lockPerson locks and returns a person. The personID is untrusted and may be
-// any string.
+// lockPerson locks and returns a person. The personID comes from the request
+// and can be any string.
 func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
 	if !ids.Valid(personID) {
 		return person.Person{}, errNoMember
@@ -208,9 +208,9 @@ func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Pers
 	return person.ByID(ctx, tx, personID)
 }
 
-// findIDByEmail returns the id of the person with a mail address. Only the
-// operator may call it, because other callers must not learn who has a mail
-// address.
+// findIDByEmail returns the id of the person with the given mail address. Only
+// the operator may call it, because it reveals whether an account with the
+// address exists.
 func (db auditedDB) findIDByEmail(ctx context.Context, caller principal.Principal, email string) (personID string, err error) {
 	if !caller.Operator {
 		return "", errPermission

@@ -30,7 +30,8 @@ func (s *Domains) ListDomains(ctx context.Context, caller principal.Principal, c
 }
 
 // AddDomain adds a domain that is not verified yet. Once it is verified, people
-// with a mail address in it join the company, and the team if teamID is not "".
+// with a mail address in it join the company, and the team teamID unless that
+// is "".
 func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		if err := c.requireRole(ctx, tx, company.RoleMember); err != nil {
@@ -46,10 +47,10 @@ func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, com
 	return added, err
 }
 
-// VerifyDomain checks the DNS record with which the company proves that it owns
-// a domain. If the record exists, the domain is marked as verified, and people
-// with a verified mail address in it join the company. If the operator sets
-// trust, the record is not checked.
+// VerifyDomain looks up the DNS record with which the company proves that it
+// owns a domain. If the record exists, the domain is marked as verified, and
+// people with a verified mail address in it join the company. The operator can
+// set trust to skip the DNS lookup.
 func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, companyID, name string, trust bool) (domain company.Domain, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		domain, err = company.DomainByName(ctx, tx, companyID, name)
@@ -74,11 +75,12 @@ func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, 
 		if domain, err = company.DomainByName(ctx, tx, companyID, name); err != nil {
 			return e, err
 		}
-		if domain.Proof != proof { // the domain was removed and added again in between
+		if domain.Proof != proof { // the domain was removed and added again during the DNS lookup
 			return e, newUnprovenFault(domain)
 		}
-		// People joined when a concurrent request verified the domain. A person
-		// whom an admin has removed since then must not join again.
+		// A concurrent request has already verified the domain and added its
+		// people. Adding them again would re-add a person whom an admin has
+		// removed since.
 		if domain.Verified != nil {
 			return e, errVerified
 		}
@@ -95,8 +97,8 @@ func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, 
 	return domain, err
 }
 
-// errVerified rolls back the transaction if a concurrent request has verified
-// the domain first.
+// errVerified rolls back the transaction if a concurrent request has already
+// verified the domain.
 var errVerified = errors.New("domain is already verified")
 
 func newUnprovenFault(d company.Domain) error {

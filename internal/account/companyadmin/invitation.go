@@ -27,21 +27,20 @@ type Invitations struct {
 	appURL string
 }
 
-// defaultLifetime is the lifetime of an invitation whose draft does not set
-// one.
+// defaultLifetime is the lifetime of invitations whose draft sets none.
 const defaultLifetime = 7 * 24 * time.Hour
 
-// Rate limits of invitations by mail, because they reach people who did not ask
-// for them. They do not apply to the operator.
+// Rate limits for invitation mails, because these mails reach people who did
+// not request them. The limits do not apply to the operator.
 var (
 	mailsPerPerson  = ratelimit.Window{Max: 200, Span: time.Hour}
 	mailsPerAddress = ratelimit.Window{Max: 5, Span: time.Hour} // from one company to one mail address
 )
 
 // CreateInvitation creates an invitation, valid for a week if the draft has no
-// lifetime. The link of an invitation for a mail address is only sent to that
-// address, because opening the link proves ownership of the address. For any
-// other invitation the link is returned; it cannot be retrieved later.
+// lifetime. If the invitation is for one mail address, its link is only sent to
+// that address, because opening the link proves ownership of the address.
+// Otherwise the link is returned; it cannot be retrieved later.
 func (s *Invitations) CreateInvitation(ctx context.Context, caller principal.Principal, draft company.Draft) (inv company.Invitation, link string, err error) {
 	draft.InvitedBy = caller.PersonID
 	if draft.Lifetime == 0 {
@@ -128,8 +127,8 @@ func countInvitationMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitati
 }
 
 // PrintableText replaces characters that would break a line of a mail, or
-// change the direction of the text after them, by spaces. Company names and
-// mail addresses may contain such characters.
+// change the direction of the text after them, with spaces. Company names and
+// mail addresses can contain such characters.
 func PrintableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -45,9 +45,9 @@ func (s *Members) SetMember(ctx context.Context, caller principal.Principal, com
 	return m, err
 }
 
-// SetMemberPermissions gives the person with a mail address exactly these
-// permissions in the company. A person who is not a member is added. Only the
-// operator may call it.
+// SetMemberPermissions gives the person with the given mail address exactly
+// these permissions in the company. A person who is not a member is added. Only
+// the operator may call it.
 func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Principal, companyID, email string, perms []company.Permission) (personID string, err error) {
 	if personID, err = s.db.findIDByEmail(ctx, caller, email); err != nil {
 		return "", err
@@ -71,7 +71,7 @@ func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Pri
 }
 
 // setMemberRole assigns a role to a person if the caller is allowed to grant
-// it.
+// the role.
 func (c companyAccess) setMemberRole(ctx context.Context, tx *sqldb.Tx, personID, role string) (company.Member, error) {
 	p, err := lockPerson(ctx, tx, personID)
 	if err != nil {
@@ -146,8 +146,8 @@ func (s *Members) RemoveMember(ctx context.Context, caller principal.Principal, 
 	return err
 }
 
-// RemoveMemberByEmail is RemoveMember for the person with a mail address. Only
-// the operator may call it.
+// RemoveMemberByEmail is RemoveMember for the person with the given mail
+// address. Only the operator may call it.
 func (s *Members) RemoveMemberByEmail(ctx context.Context, caller principal.Principal, companyID, email string) error {
 	personID, err := s.db.findIDByEmail(ctx, caller, email)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// The errors for refused actions. A resource of another company is reported in
-// the same way as one that does not exist.
+// The errors for refused actions. The error for a resource of another company
+// is the same as for a resource that does not exist.
 var (
 	errNoCompany    = fault.New(fault.NotFound, "There is no such company.")
 	errNoTeam       = fault.New(fault.NotFound, "There is no such team.")
@@ -24,8 +24,8 @@ var (
 	errPlugin     = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
 )
 
-// ErrLastAdmin is returned for a change that would leave the company without a
-// member who can manage members.
+// ErrLastAdmin is returned for a change after which no member of the company
+// could manage its members.
 var ErrLastAdmin = fault.New(fault.Forbidden, "The company must keep at least one member who can manage its members.").With("reason", "last_admin")
 
 // companyAccess is the caller's membership in a company, as read in the current
@@ -53,8 +53,8 @@ func (c companyAccess) requirePermission(p company.Permission) error {
 }
 
 // authorizeCompany returns the caller's membership in a company if the rule
-// allows the action. Callers who are not members get the error that there is no
-// such company.
+// allows the action. For callers who are not members it returns the same error
+// as for a company that does not exist.
 func authorizeCompany(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, companyID string, rule companyRule) (companyAccess, error) {
 	c := companyAccess{caller: caller}
 	if caller.Operator {
@@ -90,7 +90,7 @@ func FindMembership(ctx context.Context, tx *sqldb.Tx, personID, companyID strin
 
 // requirePermissions refuses a caller who does not have all of these
 // permissions. It prevents callers from granting permissions that they do not
-// have, and from changing members and roles that have them.
+// have, and from changing members and roles with such permissions.
 func (c companyAccess) requirePermissions(perms []company.Permission) error {
 	for _, p := range perms {
 		if err := c.requirePermission(p); err != nil {
@@ -100,8 +100,8 @@ func (c companyAccess) requirePermissions(perms []company.Permission) error {
 	return nil
 }
 
-// requireRole is requirePermissions for the permissions of the company role
-// with a name.
+// requireRole is requirePermissions for the permissions of the named company
+// role.
 func (c companyAccess) requireRole(ctx context.Context, tx *sqldb.Tx, name string) error {
 	r, err := findRole(ctx, tx, c.Company.ID, name)
 	if err != nil {
@@ -131,8 +131,8 @@ func (c companyAccess) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID st
 }
 
 // requireMember refuses a person who is not a member of the company. People
-// join only with their consent, through an invitation or their mail domain.
-// Only the operator can add anyone.
+// join only with their consent, by accepting an invitation or through their
+// mail domain; only the operator can add a person without their consent.
 func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if c.caller.Operator {
 		return nil
@@ -144,8 +144,8 @@ func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID
 	return err
 }
 
-// requireAdminLeft refuses a change, already made in tx, that leaves the
-// company without a member who can manage members. The operator can make such a
+// requireAdminLeft refuses a change, already made in tx, after which no member
+// of the company can manage its members. For the operator it allows such a
 // change.
 func (c companyAccess) requireAdminLeft(ctx context.Context, tx *sqldb.Tx) error {
 	if c.caller.Operator || !c.Role.May(company.ManageMembers) {
@@ -173,11 +173,12 @@ type teamRule func(teamAccess) error
 // allowCompanyMembers allows every member of the team's company.
 func allowCompanyMembers(teamAccess) error { return nil }
 
-// requireManageAllTeams allows callers who can manage all teams of the company.
+// requireManageAllTeams refuses callers who cannot manage all teams of the
+// company.
 func requireManageAllTeams(t teamAccess) error { return requireManageTeams(t.companyAccess) }
 
-// requireTeamMember allows members of the team and callers who can manage all
-// teams.
+// requireTeamMember refuses callers who neither are members of the team nor can
+// manage all teams.
 func requireTeamMember(t teamAccess) error {
 	if t.Role.May(company.ManageTeams) {
 		return nil
@@ -188,7 +189,8 @@ func requireTeamMember(t teamAccess) error {
 	return t.requireAllowedApp()
 }
 
-// requireManageTeam allows callers who can manage this team or all teams.
+// requireManageTeam refuses callers who can manage neither this team nor all
+// teams.
 func requireManageTeam(t teamAccess) error {
 	if t.Role.May(company.ManageTeams) {
 		return nil
@@ -199,11 +201,11 @@ func requireManageTeam(t teamAccess) error {
 	return t.requireAllowedApp()
 }
 
-// requireManageBilling allows callers who can manage the company's billing.
+// requireManageBilling refuses callers who cannot manage the company's billing.
 func requireManageBilling(t teamAccess) error { return t.requirePermission(company.ManageBilling) }
 
-// requireViewBudget allows callers who can manage the company's billing or this
-// team.
+// requireViewBudget refuses callers who can manage neither the company's
+// billing nor this team.
 func requireViewBudget(t teamAccess) error {
 	if t.Role.May(company.ManageBilling) {
 		return nil
@@ -224,8 +226,8 @@ func (t teamAccess) requireAllowedApp() error {
 }
 
 // authorizeTeam returns the caller's membership in a team if the rule allows
-// the action. Callers who are not members of the team's company get the error
-// that there is no such team.
+// the action. For callers who are not members of the team's company it returns
+// the same error as for a team that does not exist.
 func authorizeTeam(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, teamID string, rule teamRule) (t teamAccess, err error) {
 	if t.team, err = company.TeamByID(ctx, tx, teamID); err == nil {
 		t.companyAccess, err = authorizeCompany(ctx, tx, caller, t.team.CompanyID, allowMembers)
@@ -261,7 +263,7 @@ func FindTeamAccount(ctx context.Context, tx *sqldb.Tx, personID, teamID string)
 }
 
 // requireTeamPermissions is requirePermissions for permissions in the team.
-// Callers who can manage all teams have all of them.
+// Callers who can manage all teams have every team permission.
 func (t teamAccess) requireTeamPermissions(perms []company.Permission) error {
 	if t.Role.May(company.ManageTeams) {
 		return nil
@@ -283,12 +285,13 @@ func (t teamAccess) requireRolePermissions(role *company.TeamRole) error {
 	return t.requireTeamPermissions(role.Permissions)
 }
 
-// authorizeRoleChange checks whether the caller may replace the role before by
-// the role after, either as a member's role or as a role's definition; before
-// is nil if there was none. Every action that changes or assigns a role of a
-// team uses it: callers cannot grant wider permissions or limits than their own
-// role has, not even to themselves. Narrowing a role is always allowed. Callers
-// who can manage all teams may set any limits.
+// authorizeRoleChange checks whether the caller may replace the team role
+// before with the role after. The change assigns another role to a member or
+// redefines a role; before is nil if there was no role. Every action that
+// changes or assigns a team role calls authorizeRoleChange: callers cannot
+// grant permissions or limits beyond those of their own role, not even to
+// themselves. Narrowing a role's limits is always allowed. Callers who can
+// manage all teams may set any limits.
 func (t teamAccess) authorizeRoleChange(before *company.TeamRole, after company.TeamRole) error {
 	if err := t.requireRolePermissions(before); err != nil {
 		return err
@@ -302,8 +305,8 @@ func (t teamAccess) authorizeRoleChange(before *company.TeamRole, after company.
 	return errLimits
 }
 
-// authorizeNamedRole is authorizeRoleChange for the team role with a name. A
-// role that does not exist is refused later, when it is assigned.
+// authorizeNamedRole is authorizeRoleChange for the named team role. A role
+// that does not exist is refused later, when it is assigned.
 func (t teamAccess) authorizeNamedRole(ctx context.Context, tx *sqldb.Tx, before *company.TeamRole, name string) error {
 	after, err := t.findTeamRole(ctx, tx, name)
 	if err != nil {
@@ -315,8 +318,8 @@ func (t teamAccess) authorizeNamedRole(ctx context.Context, tx *sqldb.Tx, before
 	return t.authorizeRoleChange(before, *after)
 }
 
-// findTeamRole returns the role of the team with a name, or nil if there is
-// none.
+// findTeamRole returns the named role of the team, or nil if the team does not
+// have it.
 func (t teamAccess) findTeamRole(ctx context.Context, tx *sqldb.Tx, name string) (*company.TeamRole, error) {
 	r, err := company.TeamRoleByName(ctx, tx, t.team.ID, name)
 	if fault.Is(err, fault.NotFound) {
@@ -339,8 +342,9 @@ func (t teamAccess) findMemberRole(ctx context.Context, tx *sqldb.Tx, personID s
 }
 
 // authorizeTeamEntry refuses an invitation or a mail domain for a team if the
-// caller is not allowed to add members with that role directly. A team or role
-// that does not exist in the company is refused later, when it is stored.
+// caller is not allowed to add members with the given role directly. A team or
+// role that does not exist in the company is refused later, when the invitation
+// or domain is stored.
 func (c companyAccess) authorizeTeamEntry(ctx context.Context, tx *sqldb.Tx, teamID, role string) error {
 	if teamID == "" {
 		return nil

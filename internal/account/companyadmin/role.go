@@ -55,8 +55,8 @@ func (s *Roles) SetRole(ctx context.Context, caller principal.Principal, company
 	return stored, err
 }
 
-// DeleteRole deletes a role of a company that no member and no live invitation
-// has.
+// DeleteRole deletes a role of a company. It refuses a role that a member or a
+// live invitation has.
 func (s *Roles) DeleteRole(ctx context.Context, caller principal.Principal, companyID, name string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		before, err := findRole(ctx, tx, companyID, name)
@@ -72,8 +72,8 @@ func (s *Roles) DeleteRole(ctx context.Context, caller principal.Principal, comp
 	})
 }
 
-// findRole returns the role of a company with a name. If there is none, it
-// returns a role without permissions.
+// findRole returns the named role of a company, or a role without permissions
+// if the company does not have it.
 func findRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (company.Role, error) {
 	all, err := company.Roles(ctx, tx, companyID)
 	if i := slices.IndexFunc(all, func(o company.Role) bool { return o.Name == name }); i >= 0 {
@@ -82,7 +82,7 @@ func findRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (compan
 	return company.Role{}, err
 }
 
-// roleOrMember returns the given role, or the role member if role is "".
+// roleOrMember returns role, or the name of the role "member" if role is "".
 func roleOrMember(role string) string {
 	if role == "" {
 		return company.RoleMember

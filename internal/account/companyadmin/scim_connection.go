@@ -11,16 +11,16 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// SCIMConnections manages the SCIM tokens with which companies' identity
-// providers authenticate to package provisioning.
+// SCIMConnections manages the SCIM tokens, with which the identity providers of
+// companies authenticate.
 type SCIMConnections struct {
 	db auditedDB
 }
 
 var errPlan = fault.New(fault.Forbidden, "This requires the plan ENTERPRISE.").With("reason", "plan")
 
-// CheckProvisioningPlan refuses companies whose plan does not include
-// provisioning over SCIM.
+// CheckProvisioningPlan refuses companies whose plan does not include SCIM
+// provisioning.
 func CheckProvisioningPlan(c company.Company) error {
 	if c.Plan != company.EnterprisePlan {
 		return errPlan
@@ -28,8 +28,8 @@ func CheckProvisioningPlan(c company.Company) error {
 	return nil
 }
 
-// requireManageProvisioning allows callers who can manage the members of a
-// company whose plan includes provisioning over SCIM.
+// requireManageProvisioning refuses callers who cannot manage members, and
+// companies whose plan does not include SCIM provisioning.
 func requireManageProvisioning(c companyAccess) error {
 	if err := requireManageMembers(c); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *SCIMConnections) GetConnection(ctx context.Context, caller principal.Pr
 // and returns it with its value. The previous token is revoked.
 func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.Principal, companyID string) (t credential.SCIMToken, secret string, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageProvisioning, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
-		// The plan is checked again, because rules do not apply to the
+		// The plan is checked here too, because rules do not apply to the
 		// operator.
 		if err := CheckProvisioningPlan(c.Company); err != nil {
 			return e, err

@@ -33,7 +33,7 @@ func (s *Teams) CreateTeam(ctx context.Context, caller principal.Principal, comp
 	return team, err
 }
 
-// GetTeam returns a team of a company in which the caller is a member.
+// GetTeam returns a team of a company of which the caller is a member.
 func (s *Teams) GetTeam(ctx context.Context, caller principal.Principal, teamID string) (team company.Team, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, allowCompanyMembers, func(_ *sqldb.Tx, t teamAccess) error {
 		team = t.team

@@ -25,9 +25,9 @@ func (s *TeamMembers) ListTeamMembers(ctx context.Context, caller principal.Prin
 	return all, err
 }
 
-// SetTeamMember adds a member of the company to the team or assigns them
-// another role there. The operator can also add a person who is not in the
-// company; they join it with the role member.
+// SetTeamMember adds a member of the company to the team, or assigns them
+// another role in it. The operator can also add a person who is not in the
+// company; the person then joins the company with the role "member".
 func (s *TeamMembers) SetTeamMember(ctx context.Context, caller principal.Principal, teamID, personID, role string) (m company.TeamMember, err error) {
 	err = s.db.changeTeamAndPerson(ctx, caller, teamID, personID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		if err := t.requireMember(ctx, tx, personID); err != nil {
@@ -63,8 +63,8 @@ func (s *TeamMembers) SetTeamMember(ctx context.Context, caller principal.Princi
 	return m, err
 }
 
-// AddTeamMember is SetTeamMember for the person with a mail address. If role is
-// "", it assigns the role member. Only the operator may call it.
+// AddTeamMember is SetTeamMember for the person with the given mail address. If
+// role is "", it assigns the role "member". Only the operator may call it.
 func (s *TeamMembers) AddTeamMember(ctx context.Context, caller principal.Principal, teamID, email, role string) (personID string, err error) {
 	if personID, err = s.db.findIDByEmail(ctx, caller, email); err != nil {
 		return "", err
@@ -99,8 +99,8 @@ func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller principal.Pri
 	return err
 }
 
-// RemoveTeamMemberByEmail is RemoveTeamMember for the person with a mail
-// address. Only the operator may call it.
+// RemoveTeamMemberByEmail is RemoveTeamMember for the person with the given
+// mail address. Only the operator may call it.
 func (s *TeamMembers) RemoveTeamMemberByEmail(ctx context.Context, caller principal.Principal, teamID, email string) error {
 	personID, err := s.db.findIDByEmail(ctx, caller, email)
 	if err != nil {

@@ -26,7 +26,7 @@ func (s *TeamRoles) ListTeamRoles(ctx context.Context, caller principal.Principa
 }
 
 // SetTeamRole creates a role of a team, or replaces all values of an existing
-// one.
+// role.
 func (s *TeamRoles) SetTeamRole(ctx context.Context, caller principal.Principal, teamID string, r company.TeamRole) (stored company.TeamRole, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		stored, e, err = t.setTeamRole(ctx, tx, r)
@@ -36,8 +36,8 @@ func (s *TeamRoles) SetTeamRole(ctx context.Context, caller principal.Principal,
 }
 
 // SetTeamRolePermissions adds permissions to a role of a team (true in changes)
-// or removes them (false), and leaves the rest of the role unchanged. If the
-// role does not exist, it is created with all tools and plugins and the
+// or removes them (false), and leaves the role's limits unchanged. A role that
+// does not exist is created; it allows all tools and plugins, and has the
 // permissions to generate and to use plugins.
 func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller principal.Principal, teamID, name string, changes map[company.Permission]bool) (stored company.TeamRole, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
@@ -56,8 +56,8 @@ func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller principal
 
 		for perm, granted := range changes {
 			r.Permissions = slices.DeleteFunc(r.Permissions, func(has company.Permission) bool { return has == perm })
-			// An unknown permission is added in either case, so that it is
-			// refused as invalid.
+			// An unknown permission is added even if it is to be removed, so
+			// that the validation refuses it.
 			if granted || !slices.Contains(company.TeamPermissions, perm) {
 				r.Permissions = append(r.Permissions, perm)
 			}
@@ -68,14 +68,16 @@ func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller principal
 	return stored, err
 }
 
-// setTeamRole stores a role of the team if the caller is allowed to grant it.
+// setTeamRole stores a role of the team if the caller is allowed to grant the
+// role.
 func (t teamAccess) setTeamRole(ctx context.Context, tx *sqldb.Tx, r company.TeamRole) (stored company.TeamRole, e audit.Entry, err error) {
 	before, err := t.findTeamRole(ctx, tx, r.Name)
 	if err != nil {
 		return stored, e, err
 	}
-	// The old role is checked before the new values are validated, so that
-	// callers who may not change the role get the same error for all values.
+	// The permissions of the old role are checked before the new values are
+	// validated, so that callers who may not change the role get the same error
+	// for all values.
 	if err := t.requireRolePermissions(before); err != nil {
 		return stored, e, err
 	}
@@ -95,8 +97,8 @@ func (t teamAccess) setTeamRole(ctx context.Context, tx *sqldb.Tx, r company.Tea
 	return stored, e.WithChange(describeTeamRole(before), describeTeamRole(&stored)), nil
 }
 
-// DeleteTeamRole deletes a role of a team that no member, no live invitation
-// and no mail domain has.
+// DeleteTeamRole deletes a role of a team. It refuses a role that a member, a
+// live invitation or a mail domain has.
 func (s *TeamRoles) DeleteTeamRole(ctx context.Context, caller principal.Principal, teamID, name string) error {
 	return s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		before, err := t.findTeamRole(ctx, tx, name)

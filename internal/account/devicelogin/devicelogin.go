@@ -35,23 +35,24 @@ type Service struct {
 	Mail     flow.Mailer
 }
 
-// startsOfNetwork limits how many sign-ins on devices a network can start.
+// startsOfNetwork limits the device sign-ins that can be started from one
+// network (see session.NetworkOf).
 var startsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
 // Rate limits on entering wrong user codes.
 var (
 	codesOfPerson  = []ratelimit.Window{{Max: 10, Span: 10 * time.Minute}, {Max: 50, Span: time.Hour}}
 	codesOfNetwork = ratelimit.Window{Max: 30, Span: time.Hour}
-	// extraCodesOfPerson applies per person once the limit of their network is
-	// used up.
+	// extraCodesOfPerson applies per person after the limit of their network
+	// has been reached.
 	extraCodesOfPerson = ratelimit.Window{Max: 3, Span: 24 * time.Hour}
 )
 
-// Start starts the sign-in on a device and returns its codes.
+// Start starts a device sign-in and returns its codes.
 func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client) (codes device.Codes, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		// The rate-limit keys stay locked until the grant is stored, so that
-		// concurrent requests of one network run one after the other.
+		// The rate-limit keys stay locked until the transaction ends, so that
+		// concurrent requests from one network run one after the other.
 		if err := flow.LimitNetwork(ctx, tx, "start", c.Network(), startsOfNetwork); err != nil {
 			return err
 		}
@@ -65,13 +66,14 @@ func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client
 }
 
 // VerificationURL returns the URL of the page on which a person approves the
-// sign-in with a user code.
+// device sign-in with the given user code.
 func (s *Service) VerificationURL(userCode string) string {
 	return s.Mail.AppURL + "/device?code=" + userCode
 }
 
-// OpenGrant returns the sign-in with a user code for approval. Wrong codes
-// count towards the rate limits of the person and their network.
+// OpenGrant returns the device sign-in with the given user code, so that the
+// person can approve it. Wrong codes count towards the rate limits of the
+// person and their network.
 func (s *Service) OpenGrant(ctx context.Context, p principal.Principal, userCode string) (g device.Grant, err error) {
 	attempt, err := s.tryCode(ctx, p)
 	if err != nil {
@@ -89,8 +91,8 @@ func (s *Service) OpenGrant(ctx context.Context, p principal.Principal, userCode
 	return g, err
 }
 
-// recordSecondViewer adds an audit log entry if a second person has just opened
-// the same sign-in.
+// recordSecondViewer adds an audit log entry if OpenGrant has just locked the
+// device sign-in because a second person opened it.
 func recordSecondViewer(ctx context.Context, tx *sqldb.Tx, p principal.Principal, g device.Grant) error {
 	if !g.JustLocked {
 		return nil
@@ -100,14 +102,14 @@ func recordSecondViewer(ctx context.Context, tx *sqldb.Tx, p principal.Principal
 
 // Answer is the form that a person submits on the approval page of a device.
 type Answer struct {
-	GrantID  string // id of the sign-in that the page showed
+	GrantID  string // id of the device sign-in that the page showed
 	UserCode string
 	Approve  bool
 }
 
-// DecideGrant approves or refuses the sign-in on a device. If the submitted
-// code is not that of the sign-in that the page showed, it counts as a wrong
-// code for that sign-in; the fifth wrong code revokes the sign-in.
+// DecideGrant approves or refuses a device sign-in. If the submitted code does
+// not belong to the sign-in that the page showed, it counts as a wrong code for
+// that sign-in; the fifth wrong code revokes the sign-in.
 func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answer) (g device.Grant, err error) {
 	attempt, err := s.tryCode(ctx, p)
 	if err != nil {
@@ -128,7 +130,7 @@ func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answ
 			if err != nil {
 				return err
 			}
-			if err := recordSecondViewer(ctx, tx, p, g); err != nil || !dead { // g is set if the code belongs to another sign-in
+			if err := recordSecondViewer(ctx, tx, p, g); err != nil || !dead { // g is set if the code belongs to another device sign-in
 				return err
 			}
 			return flow.RecordOwnAct(ctx, tx, audit.DeviceCodeKilled, p.PersonID, p.Address, map[string]string{"grant": a.GrantID})
@@ -165,18 +167,18 @@ type Tokens struct {
 	Expires time.Time // expiry time of the ID token
 }
 
-// Login is the result of a completed sign-in on a device.
+// Login is the result of a completed device sign-in.
 type Login struct {
 	Tokens   Tokens
 	DeviceID string
 	Profile  profile.Profile
 }
 
-// endLinkLifetime is how long the sign-out link in the mail about a new device
-// is valid.
+// endLinkLifetime is how long the link in the mail about a new device can be
+// used to sign the device out.
 const endLinkLifetime = 24 * time.Hour
 
-// Poll returns the tokens of a device once a person has approved the sign-in.
+// Poll returns the tokens of a device after a person has approved the sign-in.
 // It returns them only once.
 func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client) (in Login, err error) {
 	err = s.Devices.PollGrant(ctx, s.DB, deviceCode, func(tx *sqldb.Tx, _ device.Grant, dev device.Device, refresh string) error {
@@ -206,7 +208,8 @@ func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client)
 	return in, err
 }
 
-// principalOf returns the principal of requests with an ID token of the device.
+// principalOf returns the principal of requests that present an ID token of the
+// device.
 func principalOf(dev device.Device) principal.Principal {
 	return principal.Principal{
 		PersonID:   dev.PersonID,
@@ -238,7 +241,7 @@ func (s *Service) notifyNewDevice(ctx context.Context, tx *sqldb.Tx, p person.Pe
 
 // RecordReplay adds an audit log entry about a device code that was presented
 // again long after the device had received its tokens. The device has been
-// revoked.
+// revoked by then.
 func RecordReplay(ctx context.Context, tx *sqldb.Tx, dev device.Device) error {
 	return audit.Add(ctx, tx, audit.Entry{Act: audit.DeviceCodeReplayed, PersonID: dev.PersonID, Details: map[string]string{"device": dev.ID}})
 }
@@ -254,7 +257,7 @@ func (s *Service) ListDevices(ctx context.Context, personID string, after *devic
 }
 
 // tryCode counts an attempt to enter a user code. If other people have used up
-// the limit of the network, each person still has a few attempts.
+// the limit of the network, each person still has a few attempts of their own.
 func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt flow.Attempt, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		attempt = flow.Attempt{}

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/people/session"
 )
 
-// RefreshTokens returns a new ID token and the next refresh token for a refresh
-// token.
+// RefreshTokens returns a new ID token and the next refresh token in exchange
+// for a refresh token.
 func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c session.Client) (t Tokens, err error) {
 	if err := s.OpenID.ConfirmRefresh(ctx, refreshToken); err != nil {
 		return t, err
@@ -48,7 +48,7 @@ func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c sess
 	return t, nil
 }
 
-// RotateKeys creates a new key that signs ID tokens from now on, and returns
+// RotateKeys creates a new key, which signs all further ID tokens, and returns
 // its id. Only the operator's commands use it.
 func (s *Service) RotateKeys(ctx context.Context) (kid string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {

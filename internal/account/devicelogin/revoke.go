@@ -32,8 +32,8 @@ func (s *Service) RevokeDevice(ctx context.Context, p principal.Principal, perso
 	return err
 }
 
-// EndDeviceByLink signs a device out with the link from the mail about its
-// sign-in.
+// EndDeviceByLink signs a device out with the link in the mail about the
+// device.
 func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.Client) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		l, err := person.UseLink(ctx, tx, person.EndDeviceLink, secret)
@@ -47,7 +47,8 @@ func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.
 	})
 }
 
-// CheckEndLink returns an error if a link that signs a device out is not valid.
+// CheckEndLink returns an error if a link for signing a device out is not
+// valid.
 func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		_, err := person.FindLink(ctx, tx, person.EndDeviceLink, secret)
@@ -55,9 +56,9 @@ func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
 	})
 }
 
-// RevokeDeviceOf signs the person with a mail address out on a device. If
-// deviceID is empty, it signs them out on all devices and in all browsers. Only
-// the operator's commands use it.
+// RevokeDeviceOf signs the person with the given mail address out on a device.
+// If deviceID is empty, it signs them out on all devices and in all browsers.
+// Only the operator's commands use it.
 func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) error {
 	var p person.Person
 	err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { p, err = person.ByEmail(ctx, tx, email); return err })

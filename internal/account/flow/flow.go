@@ -1,6 +1,6 @@
 // Package flow contains functions that several account services share: audit
-// log entries of people about themselves, notices by mail, rate limits on
-// attempts, and signing a person out everywhere.
+// log entries about people's actions on their own accounts, notices by mail,
+// rate limits on attempts, and signing a person out everywhere.
 //
 // Every action of an account service is one transaction, including its audit
 // log entry. Mail is queued in the same transaction, so a link is sent if and
@@ -45,7 +45,7 @@ type Notice struct {
 	Kind    string // category, shown on the account page
 	Subject string // subject of the mail
 	Text    string // shown on the account page and in the mail
-	// MailText is added in the mail only, and may contain a link.
+	// MailText is included only in the mail, and may contain a link.
 	MailText string
 }
 
@@ -57,7 +57,8 @@ func (m Mailer) NotifyPerson(ctx context.Context, tx *sqldb.Tx, p person.Person,
 	return m.Queue.QueueMessage(ctx, tx, mail.Message{To: p.Email, Subject: n.Subject, Text: n.Text + "\n\n" + n.MailText})
 }
 
-// LinkURL returns the URL of an HTML page with the secret of a one-time link.
+// LinkURL returns the URL of an HTML page, with the secret of a one-time link
+// in it.
 func (m Mailer) LinkURL(path, secret string) string {
 	return m.AppURL + path + "?" + url.Values{"token": {secret}}.Encode()
 }

@@ -1,6 +1,6 @@
-// Package openidlogin signs people in with an OpenID provider. At every refresh
-// of a device's tokens it asks the provider whether the person still exists
-// there.
+// Package openidlogin signs people in with an OpenID provider. Whenever a
+// device refreshes its tokens, the package queries the provider to check that
+// the person still exists there.
 package openidlogin
 
 import (
@@ -30,7 +30,7 @@ import (
 type Service struct {
 	DB       *sqldb.DB
 	Devices  *device.Devices
-	Provider *oidc.Provider // nil if none is configured
+	Provider *oidc.Provider // nil if no provider is configured
 	Box      keyring.Box    // encrypts the provider's refresh tokens
 	SignIn   *signin.Service
 	SignUp   *signup.Service
@@ -71,8 +71,9 @@ func (s *Service) FinishSignIn(ctx context.Context, pending oidc.Pending, state,
 }
 
 // findOrCreate returns the person whom the provider has identified, and creates
-// them if there is none. If an existing account has the mail address, it is
-// linked, provided that the provider has verified the address.
+// an account if the person has none. If an account with the same mail address
+// exists, it is linked to the provider, but only if the provider has verified
+// the address.
 func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, c session.Client) (person.Person, error) {
 	p, err := person.ByIdentity(ctx, tx, who.Issuer, who.Subject)
 	if !fault.Is(err, fault.NotFound) {
@@ -89,7 +90,7 @@ func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Ident
 		return p, fault.New(fault.Forbidden, "An account with your mail address already exists, and your identity provider has not verified the address.").With("reason", "unverified")
 	}
 	var ended []credential.Token
-	if !p.EmailVerified { // the account may belong to a stranger
+	if !p.EmailVerified { // someone else may have signed up with this mail address
 		if ended, err = s.SignIn.TakeOver(ctx, tx, p, ""); err != nil {
 			return p, err
 		}
@@ -124,20 +125,20 @@ func (s *Service) sealRefresh(who oidc.Identity) string {
 func identityRow(issuer, subject string) string { return "person_identity " + issuer + " " + subject }
 
 const (
-	// confirmTimeout is how long one node may wait for the provider while other
-	// nodes wait for the result.
+	// confirmTimeout is the duration of the lease for a request to the
+	// provider, and the time for which concurrent calls wait for its result.
 	confirmTimeout = 15 * time.Second
 	confirmPause   = 100 * time.Millisecond
 )
 
-// errUnavailable refuses a refresh temporarily. The device's refresh token
-// stays valid.
+// errUnavailable is a temporary refusal of a token refresh. The device's
+// refresh token stays valid.
 var errUnavailable = fault.New(fault.Unavailable, "Your identity provider does not respond. Try again.")
 
-// ConfirmRefresh asks the provider whether the person of a device's refresh
-// token still exists there, if they signed in with it. It must be called before
-// the refresh token is used. If the person no longer exists, they are signed
-// out everywhere when ConfirmRefresh returns.
+// ConfirmRefresh checks that the person of a device's refresh token still
+// exists at the provider, if they signed in with the provider. It must be
+// called before the refresh token is used. If the person no longer exists,
+// ConfirmRefresh signs them out everywhere before it returns.
 func (s *Service) ConfirmRefresh(ctx context.Context, refreshToken string) error {
 	if s.Provider == nil {
 		return nil
@@ -149,9 +150,9 @@ func (s *Service) ConfirmRefresh(ctx context.Context, refreshToken string) error
 	return s.confirmPerson(ctx, dev.PersonID)
 }
 
-// confirmPerson asks the provider about a person, if the provider has issued a
-// refresh token. Of several concurrent calls only one sends the request, and
-// the others use its result.
+// confirmPerson checks that a person still exists at the provider, if the
+// provider has issued a refresh token for them. Of several concurrent calls
+// only one sends a request, and the others use its result.
 func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 	for began := s.Now(); ; {
 		var i person.Identity
@@ -175,7 +176,7 @@ func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 		case s.Now().Sub(began) > confirmTimeout:
 			return errUnavailable
 		}
-		select { // another call sends the request and stores the result in the row
+		select { // another call has sent the request and will store the result in the row
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(confirmPause):
@@ -183,7 +184,7 @@ func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 	}
 }
 
-// askProvider asks the provider about a person and stores the result.
+// askProvider queries the provider about a person and stores the result.
 func (s *Service) askProvider(ctx context.Context, i person.Identity) error {
 	refresh, err := s.Box.Open(i.Refresh, identityRow(i.Issuer, i.Subject))
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *Service) askProvider(ctx context.Context, i person.Identity) error {
 			if err := person.Lock(keep, tx, i.PersonID); err != nil {
 				return err
 			}
-			if lost, err := person.ForgetIdentity(keep, tx, i); err != nil || !lost { // the person has signed in there again
+			if lost, err := person.ForgetIdentity(keep, tx, i); err != nil || !lost { // false if the person has since signed in with the provider again
 				return err
 			}
 			if err := flow.EndSignIns(keep, tx, s.Devices, i.PersonID); err != nil {

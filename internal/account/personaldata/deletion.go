@@ -30,13 +30,13 @@ var (
 	errLastAdmin = fault.New(fault.Forbidden, "You are the only member of a company who can manage its members. Give another member that permission first.").With("reason", "last_admin")
 )
 
-// DeletePerson deletes a person. The email must be their mail address, as a
-// confirmation that prevents mistakes. When DeletePerson returns, all
-// credentials of the person are refused on every node; a job erases their
-// contents shortly after.
+// DeletePerson deletes a person. As a safeguard against mistakes, email must be
+// their mail address. When DeletePerson returns, every node refuses all
+// credentials of the person; a background job erases their contents shortly
+// after.
 //
 // It locks rows in this order: person, companies by id, rate-limit keys, the
-// account's storage, the account in the ledger.
+// account's storage row, the account's ledger row.
 func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, personID, email string) error {
 	if err := requireOwner(caller, personID); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, 
 	return err
 }
 
-// formerMembership is a membership in a company from which the person was
-// removed.
+// formerMembership is a membership in a company from which the person has just
+// been removed.
 type formerMembership struct {
 	role  string
 	teams []string // ids of the teams
@@ -109,7 +109,7 @@ func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principa
 			return nil, err
 		}
 		// An admin may have removed the person while this transaction waited
-		// for the lock.
+		// for the company's lock.
 		teams, err := company.RemoveMember(ctx, tx, id, personID)
 		if fault.Is(err, fault.NotFound) {
 			continue
@@ -138,7 +138,7 @@ func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principa
 }
 
 // revokeAccess deletes the person's sessions, devices, mail address and other
-// small data, and adds the job that erases the rest.
+// small data, and adds the background job that erases the person's contents.
 func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
 	if _, err := session.EndAll(ctx, tx, p.ID); err != nil {
 		return err

@@ -47,15 +47,15 @@ func (s *Service) ErasePerson(ctx context.Context, personID string) error {
 }
 
 // Maximum numbers of rows that one transaction erases. They are small because
-// SQLite has one writer, and all others wait for it. The number of boards is
-// smaller because a board has thousands of nodes.
+// SQLite permits one writer at a time, and all others wait. The number for
+// boards is smaller because a board can have thousands of nodes.
 const (
 	rowsPerBatch   = 200
 	boardsPerBatch = 5
 )
 
 // eraseContents erases the runs, uploads and boards of a deleted person. It can
-// be called again after a failure; steps that are done cost little.
+// be called again after a failure; steps that are already complete cost little.
 func eraseContents(ctx context.Context, db *sqldb.DB, personID string) error {
 	if err := requireDeleted(ctx, db, personID); err != nil {
 		return err

@@ -15,16 +15,16 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// exportsPerDay limits how often a person can export their data, on all nodes
-// together.
+// exportsPerDay limits how often a person can export their data. The limit
+// applies to all nodes together.
 var exportsPerDay = ratelimit.Window{Max: 5, Span: 24 * time.Hour}
 
 func exportRateKey(personID string) ratelimit.Key {
 	return ratelimit.Key{Name: ratelimit.Daily + "export/person/" + personID, Subject: personID}
 }
 
-// WriteTimeout is how long the receiver of an archive may take to receive each
-// part.
+// WriteTimeout is the maximum time for which the receiver of an archive may
+// block a single write.
 const WriteTimeout = 30 * time.Second
 
 // Archive is a ZIP file with the data of a person. Write produces its content.
@@ -74,7 +74,7 @@ func (s *Service) ExportPerson(ctx context.Context, caller principal.Principal, 
 const pageSize = 200
 
 // Write writes the archive to w. If reauthorize is not nil, Write calls it
-// periodically, and stops if it returns an error.
+// periodically, and stops when reauthorize returns an error.
 func (a *Archive) Write(ctx context.Context, w io.Writer, reauthorize func(context.Context) error) error {
 	if reauthorize == nil {
 		reauthorize = func(context.Context) error { return nil }
@@ -128,8 +128,8 @@ func (aw *archiveWriter) createEntry(name string, method uint16, modified time.T
 	return aw.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: modified.UTC()})
 }
 
-// eachRow calls read for one page of rows after the other, until a page is
-// empty, and passes every row to write.
+// eachRow calls read, which returns the next page of rows at each call, until a
+// page is empty, and passes every row to write.
 func eachRow[T any](ctx context.Context, aw *archiveWriter, read func(tx *sqldb.Tx) ([]T, error), write func(T) error) error {
 	for {
 		var rows []T
@@ -151,7 +151,7 @@ func eachRow[T any](ctx context.Context, aw *archiveWriter, read func(tx *sqldb.
 	}
 }
 
-// writeLines writes every row as a JSON object on a line of its own.
+// writeLines writes every row as a JSON object on a separate line.
 func writeLines[T any](ctx context.Context, aw *archiveWriter, w io.Writer, read func(tx *sqldb.Tx) ([]T, error), asObject func(T) any) error {
 	encoder := newLineEncoder(w)
 	return eachRow(ctx, aw, read, func(row T) error { return encoder.Encode(asObject(row)) })
@@ -182,7 +182,7 @@ func newLineEncoder(w io.Writer) *json.Encoder {
 // object is a JSON object in the archive.
 type object map[string]any
 
-// formatTime returns a time as a string, or nil for the zero time.
+// formatTime formats a time as a string, or returns nil for the zero time.
 func formatTime(t time.Time) any {
 	if t.IsZero() {
 		return nil

@@ -185,8 +185,8 @@ func (aw *archiveWriter) writeCompanies(ctx context.Context, w io.Writer) error 
 	})
 }
 
-// writeBalance writes the account's balance and its list of movements, row by
-// row because the list may be long.
+// writeBalance writes the account's balance and its ledger entries. It writes
+// the entries one by one, because there may be many.
 func (aw *archiveWriter) writeBalance(ctx context.Context, w io.Writer) error {
 	var b ledger.Balance
 	err := aw.service.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -244,7 +244,7 @@ func (aw *archiveWriter) writeNotices(ctx context.Context, w io.Writer) error {
 func (aw *archiveWriter) writeAuditRecords(ctx context.Context, w io.Writer) error {
 	before := int64(0)
 	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]audit.Record, error) {
-		if before == 1 { // the first record was returned, and 0 would select the newest ones
+		if before == 1 { // the oldest record has been written; Before: 0 would select the newest records again
 			return nil, nil
 		}
 		return audit.List(ctx, tx, audit.Filter{PersonID: aw.personID, Before: before, Limit: pageSize})

@@ -74,8 +74,8 @@ func (aw *archiveWriter) eachResult(ctx context.Context, write func(library.Expo
 }
 
 // uploadPath and resultPath return paths in the archive that consist of ids.
-// The names that people gave their files occur only in the lists, because they
-// may not be valid paths.
+// The file names that people chose appear only in the lists of files, because
+// they may not be valid paths.
 func uploadPath(u asset.Upload) string { return "files/uploads/" + u.ID + path.Ext(u.Asset.Blob) }
 func resultPath(k library.ExportedResult) string {
 	return "files/results/" + k.ResultID + path.Ext(k.Asset.Blob)
@@ -204,9 +204,10 @@ func (aw *archiveWriter) writeFiles(ctx context.Context) error {
 	return aw.eachResult(ctx, func(k library.ExportedResult) error { return aw.writeFile(ctx, resultPath(k), k.Asset, k.Created) })
 }
 
-// writeFile writes a stored file uncompressed, because most formats are
-// compressed already. If the file is damaged, it returns an error and the
-// archive stays incomplete. A missing file is replaced by a note.
+// writeFile adds a stored file to the archive, uncompressed because most
+// formats are compressed already. If the file is damaged, it returns an error
+// and the archive stays incomplete. If the file is missing, it adds a note
+// instead.
 func (aw *archiveWriter) writeFile(ctx context.Context, name string, a asset.Asset, at time.Time) error {
 	if err := aw.reauthorize(ctx); err != nil {
 		return err

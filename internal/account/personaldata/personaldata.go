@@ -3,11 +3,11 @@
 //
 //	person ──DeletePerson──▶ signed out everywhere ──job person-erase──▶ contents erased ──library.Sweep──▶ files removed
 //
-// DeletePerson is one short transaction, however much data there is: it revokes
-// all credentials, removes all memberships and the mail address, and adds the
-// background job. The job erases the person's contents, a few hundred rows per
-// transaction. It can be restarted from the beginning at any time, for example
-// after a crash.
+// DeletePerson is one short transaction, regardless of the amount of data: it
+// revokes all credentials, removes all memberships and the mail address, and
+// adds the background job. The job erases the person's contents, a few hundred
+// rows per transaction. It can be restarted from the beginning at any time, for
+// example after a crash.
 //
 // The contents of a team stay with the team. The ledger and the audit log are
 // never changed; they contain only the person's id.
@@ -25,7 +25,7 @@ import (
 type Service struct {
 	DB    *sqldb.DB
 	Blobs blob.Store  // used only by exports
-	Queue queue.Queue // for the jobs that erase contents
+	Queue queue.Queue // for the background jobs that erase contents
 }
 
 // requireOwner refuses callers other than the person themselves and the

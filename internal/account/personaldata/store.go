@@ -2,8 +2,8 @@ package personaldata
 
 import "atelier/internal/base/sqldb"
 
-// Checks are the invariants about deleted people that concern tables of several
-// packages, as queries for the rows that violate them.
+// Checks are the invariants about deleted people that involve tables of several
+// packages. Each is a query for the rows that violate the invariant.
 var Checks = []sqldb.Check{
 	{Name: "a deleted person has no pending run", Query: `
 		SELECT 'run ' || r.id FROM run r JOIN person p ON p.id = r.person_id WHERE r.status = 'pending' AND p.deleted IS NOT NULL`},

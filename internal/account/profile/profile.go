@@ -1,6 +1,6 @@
 // Package profile returns the profile of a person for their account pages and
-// for the API: the person's data, and the accounts for which a credential can
-// act.
+// for the API: the person's data, and the accounts that a credential can
+// access.
 package profile
 
 import (
@@ -26,22 +26,22 @@ type Service struct {
 	Storage quota.Limits
 }
 
-// Profile describes a person and the accounts for which a credential can act.
+// Profile describes a person and the accounts that a credential can access.
 type Profile struct {
 	Person   person.Person
 	Provider string // how the person signed in: "password" or the name of an OpenID provider
 	TopUp    ledger.FreeTopUp
-	// Accounts begins with the personal account if the credential can act for
+	// Accounts begins with the personal account if the credential can access
 	// it.
 	Accounts []Account
-	// NewTeams are the teams that the person has joined since their last but
-	// one sign-in on a device.
+	// NewTeams are the teams that the person has joined since the sign-in on a
+	// device before their most recent one.
 	NewTeams    []company.Team
 	Permissions map[string][]company.Permission // by company id
 }
 
-// Account is an account for which a person can act: their personal account or a
-// team.
+// Account is an account that a person can use: their personal account or the
+// account of a team.
 type Account struct {
 	ID          string
 	Label       string
@@ -53,8 +53,8 @@ type Account struct {
 	Storage     quota.Usage
 }
 
-// GetProfile returns the principal's profile, with the accounts for which the
-// credential can act.
+// GetProfile returns the principal's profile, with the accounts that the
+// principal's credential can access.
 func (s *Service) GetProfile(ctx context.Context, p principal.Principal) (r Profile, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		r, err = s.ReadProfile(ctx, tx, p)

@@ -10,7 +10,7 @@ import (
 	"atelier/internal/people/credential"
 )
 
-// Client is the authenticated identity provider of a company.
+// Client is a company's identity provider, authenticated by its SCIM token.
 type Client struct {
 	companyID string
 	address   string // IP address
@@ -52,9 +52,9 @@ func (c Client) checkPlan(ctx context.Context, tx *sqldb.Tx) error {
 
 // Reauthorize refuses a client whose SCIM token was revoked or whose company's
 // plan no longer includes provisioning. It is the guard (sqldb.WithGuard) of
-// every transaction of a client's request. It locks nothing, because people
-// must be locked before companies; runChange calls it again with the company
-// locked.
+// every transaction of a client's request. It does not lock the company,
+// because the transaction must lock people before companies; runChange calls it
+// again when the company is locked.
 func (c Client) Reauthorize(ctx context.Context, tx *sqldb.Tx) error {
 	if err := credential.RequireSCIMToken(ctx, tx, c.token); err != nil {
 		return err

@@ -17,15 +17,14 @@ type Group struct {
 	ID         string
 	Name       string
 	ExternalID string
-	// Members are the members of the team and the inactive users who will be
-	// members again when they are activated, ordered by mail address.
+	// Members are the members of the team and the inactive users who will
+	// rejoin it when they are activated, ordered by mail address.
 	Members []Ref
 	Created time.Time
 	Updated time.Time
 }
 
-// GroupDraft contains the values that an identity provider wants a group to
-// have.
+// GroupDraft contains the values of a group that an identity provider requests.
 type GroupDraft struct {
 	Name       string
 	ExternalID string
@@ -33,20 +32,20 @@ type GroupDraft struct {
 }
 
 // GroupQuery selects groups. At most one of ID, Name and ExternalID is set; the
-// database looks it up in an index.
+// database has an index for each of them.
 type GroupQuery struct {
 	ID           *string
 	Name         *string
 	ExternalID   *string
-	Match        func(Group) bool // nil selects all
-	WithMembers  bool             // return the groups with their members
-	MatchMembers bool             // Match reads the members of the groups
-	Start        int              // number of the page's first group, from 1
+	Match        func(Group) bool // nil selects all groups
+	WithMembers  bool             // include the members in the result
+	MatchMembers bool             // Match needs the members of the groups
+	Start        int              // number of the first group on the page, counted from 1
 	Count        int              // maximum number of groups on the page
 }
 
 // maxGroupMembers is the maximum number of members that an identity provider
-// can give a group.
+// can assign to a group.
 const maxGroupMembers = 10_000
 
 // ListGroups returns a page of a company's groups, ordered by name, and the
@@ -129,8 +128,8 @@ func asGroups(rows []company.Group) []Group {
 	return all
 }
 
-// fillMembers sets the members of the given groups. If every is true, the
-// groups are all groups of the company.
+// fillMembers sets the members of the given groups. The caller sets every to
+// true if these are all groups of the company.
 func (c Client) fillMembers(ctx context.Context, tx *sqldb.Tx, groups []Group, every bool) error {
 	index := map[string]int{}
 	ids := make([]string, len(groups))
@@ -198,8 +197,8 @@ func (s *Service) CreateGroup(ctx context.Context, client Client, draft GroupDra
 	return g, err
 }
 
-// ChangeGroup changes a group to the draft that the function change returns for
-// it. The function may be called more than once.
+// ChangeGroup calls change with the current group and stores the draft that
+// change returns. The function may be called more than once.
 func (s *Service) ChangeGroup(ctx context.Context, client Client, id string, change func(Group) (GroupDraft, error)) (g Group, err error) {
 	err = s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, client.companyID); err != nil {
@@ -250,8 +249,8 @@ func newGroupChange(before Group, draft GroupDraft) audit.Entry {
 		companyadmin.FormatValues(map[string]string{"name": draft.Name, "external_id": draft.ExternalID}))
 }
 
-// setGroupMembers makes the users with the ids after the only members of a
-// team. Members who stay keep their roles.
+// setGroupMembers makes the users with the ids in after the only members of a
+// team. Members who stay in the team keep their roles.
 func (c Client) setGroupMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, before []Ref, after []string) (entries []audit.Entry, err error) {
 	if len(after) > maxGroupMembers && len(after) > len(before) {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("A group can have at most %d members.", maxGroupMembers)).On("members")
@@ -290,8 +289,9 @@ func (c Client) setGroupMembers(ctx context.Context, tx *sqldb.Tx, t company.Tea
 	return entries, nil
 }
 
-// removeGroupMember removes a user from a team. For an inactive user it deletes
-// the seat, which is their stored membership.
+// removeGroupMember removes a user from a team. For an inactive user, it
+// deletes the SCIM seat (the stored team membership that the user would
+// regain).
 func removeGroupMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (e audit.Entry, err error) {
 	account, err := companyadmin.FindTeamAccount(ctx, tx, personID, teamID)
 	if err != nil {
@@ -312,8 +312,9 @@ func removeGroupMember(ctx context.Context, tx *sqldb.Tx, teamID, personID strin
 	return e.WithChange(role, ""), nil
 }
 
-// addGroupMember adds a user to a team with the role member. For an inactive
-// user it stores a seat, so that they join the team when they are activated.
+// addGroupMember adds a user to a team with the role "member". For an inactive
+// user, it stores a SCIM seat instead, so that the user joins the team when
+// they are activated.
 func (c Client) addGroupMember(ctx context.Context, tx *sqldb.Tx, t company.Team, personID string) (e audit.Entry, err error) {
 	p, err := company.ProfileOf(ctx, tx, c.companyID, personID)
 	if err != nil {
@@ -329,7 +330,7 @@ func (c Client) addGroupMember(ctx context.Context, tx *sqldb.Tx, t company.Team
 	return e.WithChange("", company.RoleMember), err
 }
 
-// DeleteGroup removes the team of a group.
+// DeleteGroup removes a group, which is a team of the company.
 func (s *Service) DeleteGroup(ctx context.Context, client Client, id string) error {
 	return s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, client.companyID); err != nil {

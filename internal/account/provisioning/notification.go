@@ -30,7 +30,7 @@ func (s *Service) notifyAddressChange(ctx context.Context, tx *sqldb.Tx, before 
 	return nil
 }
 
-// mailReturn is mailMembership for a user who has an account already.
+// mailReturn is mailMembership for a user who already has an account.
 func (s *Service) mailReturn(ctx context.Context, tx *sqldb.Tx, client Client, id string) error {
 	p, err := person.ByID(ctx, tx, id)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Service) mailReturn(ctx context.Context, tx *sqldb.Tx, client Client, i
 	return s.mailMembership(ctx, tx, client, p, false)
 }
 
-// mailMembership notifies a person by mail that they are now a member of the
-// company, and, if their account was just created, how to sign in.
+// mailMembership mails a person that they are now a member of the company. If
+// their account was just created, the mail explains how to sign in.
 func (s *Service) mailMembership(ctx context.Context, tx *sqldb.Tx, client Client, p person.Person, created bool) error {
 	c, err := company.ByID(ctx, tx, client.companyID)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Service) mailMembership(ctx context.Context, tx *sqldb.Tx, client Clien
 	return s.sendMail(ctx, tx, m)
 }
 
-// sendMail queues a mail. It refuses mail addresses to which mail cannot be
-// sent.
+// sendMail queues a mail. It returns an error if mail cannot be sent to the
+// address.
 func (s *Service) sendMail(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err := m.CheckMessage(); err != nil {
 		return fault.New(fault.Invalid, "Mail cannot be sent to this address.").On("userName").Because(err)

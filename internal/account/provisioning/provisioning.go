@@ -3,12 +3,12 @@
 // 7644).
 //
 // An identity provider authenticates with its company's SCIM token, and the
-// company needs the plan ENTERPRISE. Both are checked again in the transaction
-// that makes a change, with the company locked. Each change adds its audit log
-// entries in the same transaction.
+// company needs the plan ENTERPRISE. Token and plan are checked again in the
+// transaction that makes a change, after the company is locked. Each change
+// adds its audit log entries in the same transaction.
 //
-// A user is active while they are a member of the company. An inactive user's
-// team memberships are stored, and are restored when the user becomes active
+// A user is active while they are a member of the company. The team memberships
+// of an inactive user are stored, and restored when the user becomes active
 // again.
 package provisioning
 
@@ -29,19 +29,19 @@ type Service struct {
 	Mail mailqueue.Outbox
 	// AppURL is the base URL of the HTML pages, for links in mail.
 	AppURL string
-	// EnsureAccount locks and returns the person with a mail address in a
-	// domain that a company has verified, and creates them if there is none.
-	// The caller adds the returned entries to the audit log at the end of the
-	// transaction.
+	// EnsureAccount locks and returns the person with the given mail address,
+	// and creates an account if there is none. The address must be in a domain
+	// that a company has verified. The caller adds the returned entries to the
+	// audit log at the end of the transaction.
 	EnsureAccount func(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, created bool, entries []audit.Entry, err error)
 }
 
-// runChange runs change in a transaction and adds the entries that it returns
-// to the audit log. The function change must lock the company. The client's
-// token may have been revoked, or the plan changed, since the client
-// authenticated, because a request body can take long to arrive. Both are
-// checked again after change has locked the company, because revoking the token
-// or changing the plan locks it too.
+// runChange runs change in a transaction and adds the entries that change
+// returns to the audit log. The function change must lock the company. A
+// request body can take long to arrive, so the client's token may have been
+// revoked, or the plan changed, since the client authenticated. Token and plan
+// are checked again while the company is locked, because revoking the token and
+// changing the plan take the same lock.
 func (s *Service) runChange(ctx context.Context, client Client, change func(tx *sqldb.Tx) ([]audit.Entry, error)) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		entries, err := change(tx)
@@ -52,8 +52,8 @@ func (s *Service) runChange(ctx context.Context, client Client, change func(tx *
 			return err
 		}
 
-		// The entries are added last, because all writers of the audit log wait
-		// for a lock on one row.
+		// The entries are added last, because adding one locks a row for which
+		// all other writers of the audit log wait.
 		for _, e := range entries {
 			if e.Details == nil {
 				e.Details = map[string]string{}
@@ -69,8 +69,8 @@ func (s *Service) runChange(ctx context.Context, client Client, change func(tx *
 	})
 }
 
-// Maximum numbers of users or groups, and of group memberships, that one filter
-// may examine.
+// Maximum numbers of users or groups, and of group memberships, that the
+// evaluation of one filter may read.
 const (
 	maxScanned           = 20_000
 	maxScannedMembership = 200_000
@@ -78,8 +78,8 @@ const (
 
 var errTooMany = fault.New(fault.Invalid, "There are too many resources to search with this filter. Filter by id, userName, externalId or displayName.").With("reason", "too_many")
 
-// slicePage returns at most count elements of a list, from the one with number
-// start, counted from 1.
+// slicePage returns at most count elements of a list, beginning with element
+// number start, counted from 1.
 func slicePage[T any](all []T, start, count int) []T {
 	from := min(max(start-1, 0), len(all))
 	return all[from:min(from+max(count, 0), len(all))]

@@ -15,9 +15,9 @@ type User struct {
 	ID         string
 	Name       string // mail address
 	ExternalID string
-	Active     bool // is a member of the company
-	// Attributes are further attributes as JSON that the identity provider has
-	// sent, stored but not used; "" if there are none.
+	Active     bool // the user is a member of the company
+	// Attributes is a JSON object with further attributes that the identity
+	// provider has sent. They are stored but not used. "" means none.
 	Attributes string
 	Groups     []Ref
 	Created    time.Time
@@ -30,7 +30,7 @@ type Ref struct {
 	Name string
 }
 
-// UserDraft contains the values that an identity provider wants a user to have.
+// UserDraft contains the values of a user that an identity provider requests.
 type UserDraft struct {
 	Name       string
 	ExternalID string
@@ -39,13 +39,13 @@ type UserDraft struct {
 }
 
 // UserQuery selects users. At most one of ID, Name and ExternalID is set; the
-// database looks it up in an index.
+// database has an index for each of them.
 type UserQuery struct {
 	ID         *string
 	Name       *string
 	ExternalID *string
-	Match      func(User) bool // nil selects all
-	Start      int             // number of the page's first user, from 1
+	Match      func(User) bool // nil selects all users
+	Start      int             // number of the first user on the page, counted from 1
 	Count      int             // maximum number of users on the page
 }
 

@@ -16,9 +16,9 @@ import (
 	"atelier/internal/people/person"
 )
 
-// CreateUser adds the person with a mail address in one of the company's
-// verified domains to the company, and creates an account if there is none with
-// that address.
+// CreateUser adds the person with the mail address draft.Name to the company,
+// and creates an account if none has the address. The address must be in a
+// domain that the company has verified.
 func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft) (u User, err error) {
 	if person.CheckEmail(draft.Name) != nil {
 		return u, errDomain
@@ -28,8 +28,8 @@ func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft
 		if err := client.requireDomain(ctx, tx, draft.Name, errDomain); err != nil {
 			return nil, err
 		}
-		// EnsureAccount locks the person before the company is locked, in the
-		// same order as every other transaction.
+		// EnsureAccount locks the person before the company is locked. Every
+		// other transaction uses the same order.
 		p, created, entries, err := s.EnsureAccount(ctx, tx, draft.Name)
 		if errors.Is(err, person.ErrEmailTaken) {
 			return nil, errUserTaken
@@ -88,8 +88,8 @@ func (c Client) requireDomain(ctx context.Context, tx *sqldb.Tx, email string, r
 	return err
 }
 
-// ChangeUser changes a user to the draft that the function change returns for
-// it. The function may be called more than once.
+// ChangeUser calls change with the current user and stores the draft that
+// change returns. The function may be called more than once.
 func (s *Service) ChangeUser(ctx context.Context, client Client, id string, change func(User) (UserDraft, error)) (u User, err error) {
 	deactivated := false
 	err = s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
@@ -152,9 +152,9 @@ func (s *Service) ChangeUser(ctx context.Context, client Client, id string, chan
 	return u, err
 }
 
-// describeUser returns the state of a user for the audit log, which is only
-// whether they are active: everything else that the identity provider sends is
-// personal data, and the log is never erased.
+// describeUser returns the state of a user for the audit log: only whether they
+// are active. Everything else that the identity provider sends is personal
+// data, and the log is never erased.
 func describeUser(active bool) string {
 	if active {
 		return "active"
@@ -163,9 +163,8 @@ func describeUser(active bool) string {
 }
 
 // verifyAddress marks the mail address of an account as verified if the company
-// owns its domain. A stranger may have signed up with the address before;
-// EnsureAccount signs them out before the account gets anything from the
-// identity provider.
+// owns its domain. Someone else may have signed up with the address before, so
+// EnsureAccount first ends their access to the account.
 func (s *Service) verifyAddress(ctx context.Context, tx *sqldb.Tx, client Client, email string) ([]audit.Entry, error) {
 	owns, err := company.OwnsDomain(ctx, tx, client.companyID, email)
 	if err != nil || !owns {
@@ -175,11 +174,10 @@ func (s *Service) verifyAddress(ctx context.Context, tx *sqldb.Tx, client Client
 	return entries, err
 }
 
-// lockUser locks the person of a user and then the company, and returns the
-// user.
+// lockUser locks the user's person and then the company, and returns the user.
 func (c Client) lockUser(ctx context.Context, tx *sqldb.Tx, id string) (User, error) {
-	// The id is checked before locking, so that unknown ids make no other
-	// request wait.
+	// The id is checked before locking, so that requests with unknown ids do
+	// not block others.
 	if _, err := company.ProfileOf(ctx, tx, c.companyID, id); err != nil {
 		return User{}, err
 	}
@@ -244,8 +242,8 @@ func (s *Service) DeleteUser(ctx context.Context, client Client, id string) erro
 	return err
 }
 
-// removeMember removes a member from the company and its teams with the
-// function remove, and deletes the company's access tokens that act for them.
+// removeMember calls remove to remove a member from the company and its teams,
+// and deletes the company's access tokens that act for them.
 func (c Client) removeMember(ctx context.Context, tx *sqldb.Tx, id string, remove func(context.Context, *sqldb.Tx, string, string) ([]string, error)) (entries []audit.Entry, err error) {
 	before, err := companyadmin.FindMembership(ctx, tx, id, c.companyID)
 	if err != nil {

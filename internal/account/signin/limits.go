@@ -17,21 +17,20 @@ import (
 // They apply to all nodes together. Successful attempts do not count.
 var (
 	// passwordsOfPair applies per pair of person and network, and per known
-	// browser.
+	// browser (one in which the person has signed in before).
 	passwordsOfPair = ratelimit.Backoff{Free: 10, Span: 24 * time.Hour, First: 30 * time.Second, MaxWait: 15 * time.Minute}
-	// passwordsOfPerson applies per person, in unknown browsers. Above it,
-	// passwordsDuringAttacks replaces passwordsOfPair.
+	// passwordsOfPerson applies per person, in browsers that are not known.
+	// When it is exceeded, passwordsDuringAttacks replaces passwordsOfPair.
 	passwordsOfPerson      = ratelimit.Window{Max: 100, Span: time.Hour}
 	passwordsDuringAttacks = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: 5 * time.Second, MaxWait: time.Hour}
-	// passwordsOfNetwork applies per network, in unknown browsers.
+	// passwordsOfNetwork applies per network, in browsers that are not known.
 	passwordsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
-	// passwordsOfSession applies per session, for the old password when a
-	// person changes their password.
+	// passwordsOfSession applies per session to the old password that a person
+	// enters in order to change it.
 	passwordsOfSession = []ratelimit.Window{{Max: 10, Span: 5 * time.Minute}}
 
-	// mailsOfNetwork applies per network, for mail with links to choose a new
-	// password.
+	// mailsOfNetwork applies per network to requests for password-reset mail.
 	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, MaxWait: time.Minute}
 )
 
@@ -44,9 +43,9 @@ func resetKey(email string) ratelimit.Key { return flow.EmailKey(ratelimit.Daily
 
 const tooManyPasswords = "Too many wrong passwords were entered from your network. Try again later, or use a browser in which you have signed in before." //nolint:gosec // a message
 
-// knownBrowser returns the id of a browser in which the person with the mail
-// address signed in before, or "" for any other browser. The database work is
-// the same whether or not a person has the mail address.
+// knownBrowser returns the id of a browser in which the person with the given
+// mail address signed in before, or "" for any other browser. It does the same
+// database work whether or not an account with the address exists.
 func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Client) (id string, err error) {
 	if c.KnownBrowser == "" {
 		return "", nil
@@ -59,9 +58,9 @@ func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Cli
 }
 
 // tryPassword counts an attempt to sign in with a password. A known browser
-// that has used up its own limit is treated like an unknown one, so that a
-// thief of its cookie gets no additional attempts and does not lock the owner
-// out.
+// that has used up its own limit is treated like an unknown one, so that
+// someone who stole its cookie gets no additional attempts and cannot lock the
+// owner out.
 func (s *Service) tryPassword(ctx context.Context, email string, c session.Client) (attempt flow.Attempt, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		attempt = flow.Attempt{}
@@ -101,11 +100,11 @@ func (s *Service) tryPassword(ctx context.Context, email string, c session.Clien
 	return attempt, err
 }
 
-// tryReset counts a request for a link to choose a new password, and reports
-// whether to send one. A person who was sent a link recently gets no other one,
-// because the first is still valid. Only the limit of the network causes an
-// error, so that the response does not reveal whether a person has the mail
-// address.
+// tryReset counts a request for a password-reset link, and reports whether to
+// send a link. If the person was sent a link recently, it returns false,
+// because that link is still valid. Only the limit of the network causes an
+// error, so that the response does not reveal whether an account with the mail
+// address exists.
 func (s *Service) tryReset(ctx context.Context, email string, c session.Client) (send bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var attempt flow.Attempt

@@ -13,10 +13,10 @@ import (
 	"atelier/internal/people/session"
 )
 
-// TakeOver ends all sign-ins of a person and replaces their password hash, for
-// a caller who has proven that the person's mail address is theirs. If the
-// address was not verified before, it also deletes the person's access tokens
-// and returns them.
+// TakeOver ends all sign-ins of a person and replaces their password hash. The
+// caller has proven ownership of the person's mail address. If the address was
+// not verified before, TakeOver also deletes the person's access tokens and
+// returns them.
 func (s *Service) TakeOver(ctx context.Context, tx *sqldb.Tx, p person.Person, hash string) ([]credential.Token, error) {
 	if err := flow.EndSignIns(ctx, tx, s.Devices, p.ID); err != nil {
 		return nil, err
@@ -27,8 +27,8 @@ func (s *Service) TakeOver(ctx context.Context, tx *sqldb.Tx, p person.Person, h
 	return credential.DeleteOf(ctx, tx, p.ID, "")
 }
 
-// setPassword replaces a person's password hash and invalidates their links to
-// choose a new password.
+// setPassword replaces a person's password hash and invalidates their
+// password-reset links.
 func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error {
 	if err := person.DeleteLinks(ctx, tx, person.ResetLink, personID); err != nil {
 		return err
@@ -36,8 +36,8 @@ func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error
 	return person.SetPassword(ctx, tx, personID, hash)
 }
 
-// ChangePassword replaces a person's password, ends all their sessions and
-// devices, and returns a new session for the browser.
+// ChangePassword replaces a person's password, ends all their sessions, revokes
+// all their devices, and returns a new session for the current browser.
 func (s *Service) ChangePassword(ctx context.Context, in Session, old, password string, c session.Client) (NewSession, error) {
 	if in.Person.Provider == person.Password {
 		attempt, err := flow.StartAttempt(ctx, s.DB, ratelimit.Key{Name: "password/session/" + in.ID}, passwordsOfSession...)

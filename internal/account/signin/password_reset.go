@@ -18,12 +18,12 @@ import (
 	"atelier/internal/people/session"
 )
 
-// resetLifetime is how long a link to choose a new password is valid.
+// resetLifetime is how long a password-reset link is valid.
 const resetLifetime = time.Hour
 
-// RequestPasswordReset mails a link to choose a new password to the person with
-// a mail address, unless one was sent recently. The response does not reveal
-// whether a person has the address.
+// RequestPasswordReset mails a password-reset link to the person with the given
+// mail address, unless a link was sent recently. The response does not reveal
+// whether an account with the address exists.
 func (s *Service) RequestPasswordReset(ctx context.Context, email string, c session.Client) error {
 	if err := person.CheckEmail(email); err != nil {
 		return err
@@ -60,15 +60,14 @@ func (s *Service) RequestPasswordReset(ctx context.Context, email string, c sess
 	})
 }
 
-// CheckResetLink returns an error if a link to choose a new password is not
-// valid.
+// CheckResetLink returns an error if a password-reset link is not valid.
 func (s *Service) CheckResetLink(ctx context.Context, secret string) error {
 	_, err := s.readResetLink(ctx, secret)
 	return err
 }
 
-// readResetLink returns the person and mail address of a link to choose a new
-// password, without using the link.
+// readResetLink returns the person and mail address of a password-reset link,
+// and leaves the link valid.
 func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Link, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		l, err = person.FindLink(ctx, tx, person.ResetLink, secret)
@@ -77,15 +76,15 @@ func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Li
 	return l, err
 }
 
-// ResetPassword sets a new password with a link, ends all devices and browser
-// sessions of the person, and marks the mail address to which the link was sent
-// as verified. If the mail address was not verified before, a stranger may have
-// used the account, so its access tokens are deleted too.
+// ResetPassword sets a new password with a password-reset link, ends all
+// sessions of the person, revokes their devices, and marks the mail address to
+// which the link was sent as verified. If the address was not verified before,
+// someone else may have used the account, so its access tokens are deleted too.
 //
-// The browser counts as known to the person from then on. ResetPassword returns
-// the cookie by which it is recognised.
+// The browser becomes a known browser of the person. ResetPassword returns the
+// cookie that identifies it.
 func (s *Service) ResetPassword(ctx context.Context, secret, password string, c session.Client) (browser string, err error) {
-	l, err := s.readResetLink(ctx, secret) // so that an invalid link costs no slow hashing
+	l, err := s.readResetLink(ctx, secret) // checked first, because hashing a password is slow
 	if err != nil {
 		return "", err
 	}
@@ -124,8 +123,8 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 		if err := accesstoken.RecordDeleted(ctx, tx, principal.Principal{PersonID: p.ID, Address: c.Address}, ended); err != nil {
 			return err
 		}
-		// The links that were sent are no longer valid, so their rate limit
-		// must not delay the next one.
+		// The earlier links are no longer valid, so the rate limit that counts
+		// them must not delay the next link.
 		if err := ratelimit.Drop(ctx, tx, resetKey(p.Email)); err != nil {
 			return err
 		}
@@ -140,8 +139,8 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 	return browser, nil
 }
 
-// OperatorResetLink returns a new link to choose a password, which the operator
-// gives to the person if the installation sends no mail.
+// OperatorResetLink returns a new password-reset link, for the operator to pass
+// on to the person if the installation sends no mail.
 func (s *Service) OperatorResetLink(ctx context.Context, email string) (link string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)

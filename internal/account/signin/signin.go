@@ -1,5 +1,5 @@
 // Package signin signs people in and out in browsers. It checks passwords,
-// manages browser sessions, and sends links to choose a new password.
+// manages browser sessions, and sends password-reset links.
 package signin
 
 import (
@@ -29,8 +29,8 @@ type Service struct {
 	Tokens          *idtoken.Issuer
 	Mail            flow.Mailer
 	SessionLifetime time.Duration
-	// KnownLifetime is how long a browser counts as known to a person after a
-	// sign-in.
+	// KnownLifetime is how long after a sign-in a browser counts as known,
+	// which means that the person has used it before.
 	KnownLifetime time.Duration
 	Now           func() time.Time
 }
@@ -39,11 +39,11 @@ type Service struct {
 type NewSession struct {
 	Person  person.Person
 	Cookie  string // session cookie
-	Browser string // cookie by which the browser is recognised as known
+	Browser string // cookie that identifies a known browser
 }
 
 // StartSession starts a session for a person whose row the caller has locked.
-// The browser counts as known to the person from then on.
+// The browser becomes a known browser of the person.
 func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, c session.Client) (NewSession, error) {
 	draft := session.Session{PersonID: p.ID, Provider: provider, Agent: c.UserAgent, Address: c.Address}
 	_, cookie, err := session.Start(ctx, tx, draft, s.SessionLifetime)
@@ -62,9 +62,9 @@ func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Perso
 // password.
 var errWrongPassword = fault.New(fault.Unauthenticated, "The address or the password is wrong.")
 
-// SignIn signs a person in in a browser with a mail address and a password.
+// SignIn signs a person in on a browser with a mail address and a password.
 func (s *Service) SignIn(ctx context.Context, email, password string, c session.Client) (NewSession, error) {
-	if person.CheckEmail(email) != nil { // no account has an invalid mail address, and it may be too long for a rate-limit key
+	if person.CheckEmail(email) != nil { // no account has such an address, and it may be too long for a rate-limit key
 		return NewSession{}, errWrongPassword
 	}
 	attempt, err := s.tryPassword(ctx, email, c)
@@ -106,7 +106,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 		}
 		if ok, err := proof.IsCurrent(ctx, tx); err != nil {
 			return err
-		} else if !ok { // changed by a concurrent request
+		} else if !ok { // a concurrent request changed the password
 			return refuse(errWrongPassword)
 		}
 		if err := attempt.ReturnUnits(ctx, tx); err != nil {
@@ -121,7 +121,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 	return in, err
 }
 
-// Session is the session of a signed-in browser, with its person.
+// Session is a browser session and the person who is signed in.
 type Session struct {
 	session.Session
 	Person person.Person
@@ -137,8 +137,8 @@ func (s Session) Principal(address string) principal.Principal {
 // session.
 const usedPrecision = time.Minute
 
-// FindSession returns the session with a cookie and its person, or
-// session.ErrSignedOut if there is none.
+// FindSession returns the session with the given cookie and its person, or
+// session.ErrSignedOut if there is no such session.
 func (s *Service) FindSession(ctx context.Context, cookie, address string) (Session, error) {
 	live, err := session.Find(ctx, s.DB, cookie, s.Now())
 	if err != nil {
@@ -157,9 +157,10 @@ func (s *Service) FindSession(ctx context.Context, cookie, address string) (Sess
 	return found, err
 }
 
-// SessionGuard returns the check with which every write transaction of a
-// browser begins (sqldb.WithGuard): the session must not have ended. The rows
-// of the session and the person stay locked until the transaction ends.
+// SessionGuard returns the check that runs at the beginning of every write
+// transaction of a browser's request (sqldb.WithGuard): the session must not
+// have ended. The rows of the session and the person stay locked until the
+// transaction ends.
 func (s *Service) SessionGuard(cookie string) sqldb.Guard {
 	return func(ctx context.Context, tx *sqldb.Tx) error {
 		if tx.ReadOnly {
@@ -238,8 +239,8 @@ func (s *Service) EndSession(ctx context.Context, p principal.Principal, session
 }
 
 // SignOutEverywhere ends all browser sessions of a person and revokes all their
-// devices, including approved sign-ins that the device has not completed yet.
-// Access tokens stay valid.
+// devices. It also voids approved device sign-ins whose device has not received
+// its tokens yet. Access tokens stay valid.
 func (s *Service) SignOutEverywhere(ctx context.Context, p principal.Principal, personID string) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
@@ -256,9 +257,9 @@ func (s *Service) SignOutEverywhere(ctx context.Context, p principal.Principal, 
 	return err
 }
 
-// SignOutEveryone ends every browser session, device and access token of all
-// people, and returns the number of people. Only the operator's commands use
-// it.
+// SignOutEveryone ends all browser sessions, revokes all devices and deletes
+// all access tokens, and returns the number of people. Only the operator's
+// commands use it.
 func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 	const page = 100
 	for last := ""; ; {
@@ -281,8 +282,8 @@ func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 	}
 }
 
-// endCredentials ends every browser session, device and access token of a
-// person.
+// endCredentials ends all browser sessions of a person, revokes their devices
+// and deletes their access tokens.
 func (s *Service) endCredentials(ctx context.Context, personID string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
@@ -302,8 +303,8 @@ func (s *Service) endCredentials(ctx context.Context, personID string) error {
 	})
 }
 
-// SetSuspended suspends the person with a mail address and ends their sign-ins,
-// or reinstates them. Only the operator's commands use it.
+// SetSuspended suspends the person with the given mail address and ends their
+// sign-ins, or reinstates them. Only the operator's commands use it.
 func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)

@@ -11,8 +11,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// acceptSecret accepts the invitation with a secret for a person, and adds an
-// audit log entry.
+// acceptSecret accepts the invitation with the given secret for a person, and
+// adds an audit log entry.
 func acceptSecret(ctx context.Context, tx *sqldb.Tx, p person.Person, secret, address string) (company.Invitation, error) {
 	inv, fresh, err := company.AcceptSecret(ctx, tx, secret, p.ID, p.Email)
 	if err != nil || !fresh {
@@ -32,12 +32,12 @@ func recordAccepted(ctx context.Context, tx *sqldb.Tx, personID string, inv comp
 	}
 	to := inv.CompanyRole
 	if inv.TeamID != "" {
-		to = inv.TeamRole // a person who is already in the company keeps their role there
+		to = inv.TeamRole // a person who is already in the company keeps their company role
 	}
 	return audit.Add(ctx, tx, e.WithChange("", to))
 }
 
-// AcceptInvitation accepts the invitation with the secret of its link. If the
+// AcceptInvitation accepts an invitation, given the secret of its link. If the
 // invitation was mailed to the person's mail address, this also verifies the
 // address.
 func (s *Service) AcceptInvitation(ctx context.Context, by principal.Principal, secret string) error {
@@ -76,15 +76,16 @@ func (s *Service) AcceptInvitationByID(ctx context.Context, by principal.Princip
 	})
 }
 
-// Invitation describes an invitation to a visitor who has its link, before they
-// accept it.
+// Invitation describes an invitation to a visitor who has opened its link and
+// has not accepted it yet.
 type Invitation struct {
 	Company string // name of the company
 	Team    string // name of the team, empty if the invitation is for the company only
 	Email   string // mail address of the invited person, empty if any person may accept
 }
 
-// FindInvitation returns the description of the live invitation with a secret.
+// FindInvitation returns the description of the live invitation with the given
+// secret.
 func (s *Service) FindInvitation(ctx context.Context, secret string) (shown Invitation, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		inv, err := company.InvitationBySecret(ctx, tx, secret)

@@ -1,6 +1,6 @@
-// Package signup creates accounts for people who sign up, are added by the
-// operator, sign in with an OpenID provider, or are added by their company's
-// identity provider. It also accepts invitations to companies.
+// Package signup creates accounts: for people who sign up or sign in with an
+// OpenID provider, and for people whom the operator or their company's identity
+// provider adds. It also accepts invitations to companies.
 package signup
 
 import (
@@ -40,8 +40,8 @@ type Service struct {
 	Grants       *ledger.Grants
 	Mail         flow.Mailer
 	Policy       Policy
-	// RequireVerified means that SignUp starts no session for an unverified
-	// mail address.
+	// RequireVerified makes SignUp start no session until the mail address is
+	// verified.
 	RequireVerified bool
 }
 
@@ -49,20 +49,20 @@ type Service struct {
 type Application struct {
 	Email    string
 	Password string
-	// Invitation is the secret of an invitation, Setup the set-up token that
-	// the first start prints; either permits a sign-up that the policy does
-	// not.
+	// Invitation is the secret of an invitation. Setup is the set-up token that
+	// the program prints at its first start. Either one permits a sign-up that
+	// the policy would refuse.
 	Invitation string
 	Setup      string
 	Client     session.Client
 }
 
-// signupsOfNetwork limits how many people can sign up from a network.
+// signupsOfNetwork limits how many people can sign up from one network.
 var signupsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: time.Minute}
 
 // SignUp creates a person and signs them in. If mail addresses must be verified
-// first, it starts no session and returns no cookie, so that the response is
-// the same for a mail address that is in use already.
+// first, it starts no session and returns no cookie; the response is then the
+// same for a mail address that is already in use.
 func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession, error) {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		return flow.LimitNetwork(ctx, tx, "signup", a.Client.Network(), signupsOfNetwork)
@@ -76,7 +76,7 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 	if err := person.CheckNewPassword(a.Password, a.Email); err != nil {
 		return signin.NewSession{}, err
 	}
-	if err := s.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.checkPolicy(ctx, tx, a) }); err != nil { // before the slow hashing
+	if err := s.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.checkPolicy(ctx, tx, a) }); err != nil { // before the password is hashed, which is slow
 		return signin.NewSession{}, err
 	}
 	hash, err := person.HashPassword(ctx, a.Password)
@@ -95,7 +95,7 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 			return err
 		}
 		p, err := person.Create(ctx, tx, person.Draft{Email: a.Email, EmailVerified: verified, PasswordHash: hash})
-		if fault.Is(err, fault.Invalid) && s.RequireVerified { // the mail address is in use
+		if fault.Is(err, fault.Invalid) && s.RequireVerified { // the mail address is already in use
 			return s.remindOwner(ctx, tx, a.Email)
 		}
 		if err != nil {
@@ -134,9 +134,9 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 	return in, err
 }
 
-// useSetupToken uses the set-up token of an application, which proves that the
-// operator signs up. Of several concurrent uses the first succeeds; for the
-// others the policy applies.
+// useSetupToken uses up the set-up token of an application, which proves that
+// the applicant is the operator. If a token is used several times at once, the
+// first use succeeds; the policy applies to the others.
 func (s *Service) useSetupToken(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
 	if a.Setup == "" {
 		return false, nil
@@ -149,9 +149,8 @@ func (s *Service) useSetupToken(ctx context.Context, tx *sqldb.Tx, a Application
 	return false, s.checkPolicy(ctx, tx, a)
 }
 
-// remindOwner sends a mail to the owner of a mail address that they have an
-// account already. The number of mails is limited, because strangers can cause
-// them.
+// remindOwner mails the owner of a mail address that they already have an
+// account. The number of mails is limited, because anyone can cause them.
 func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) error {
 	p, err := person.ByEmail(ctx, tx, email)
 	if err != nil {
@@ -167,8 +166,9 @@ func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) e
 	})
 }
 
-// CreatePerson creates a person for the operator. The rules for new passwords
-// do not apply. If isVerified is true, the mail address counts as verified.
+// CreatePerson creates a person on behalf of the operator. The rules for new
+// passwords do not apply. If isVerified is true, the mail address counts as
+// verified.
 func (s *Service) CreatePerson(ctx context.Context, email, password string, isVerified bool) (p person.Person, err error) {
 	hash, err := person.HashPassword(ctx, password)
 	if err != nil {
@@ -212,9 +212,9 @@ func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) 
 	}
 }
 
-// checkInvitation refuses an application whose mail address is not that of the
-// invitation. The error may reveal the invitation's mail address, because the
-// applicant has its secret.
+// checkInvitation refuses an application whose mail address differs from the
+// invitation's. The error may reveal the invitation's mail address, because the
+// applicant has the secret of the invitation.
 func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	inv, err := company.InvitationBySecret(ctx, tx, a.Invitation)
 	if err != nil {
@@ -227,8 +227,8 @@ func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	return err
 }
 
-// IsSetupToken reports whether a token is a set-up token that the service has
-// printed and no person exists yet.
+// IsSetupToken reports whether token is a set-up token that the service has
+// printed, and no person exists yet.
 func (s *Service) IsSetupToken(ctx context.Context, token string) (ok bool, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		ok, err = person.IsSetupToken(ctx, tx, token)
@@ -237,8 +237,8 @@ func (s *Service) IsSetupToken(ctx context.Context, token string) (ok bool, err 
 	return ok, err
 }
 
-// provesAddress reports whether the applicant has proven that the mail address
-// is theirs, because the invitation was mailed to it.
+// provesAddress reports whether the applicant has proven ownership of the mail
+// address by presenting an invitation that was mailed to it.
 func provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
 	if a.Invitation == "" {
 		return false, nil
@@ -248,7 +248,7 @@ func provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, erro
 }
 
 // CreateFromProvider creates an account for a person whom an OpenID provider
-// has identified and who has none yet.
+// has identified and who has no account yet.
 func (s *Service) CreateFromProvider(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, provider string, c session.Client) (person.Person, error) {
 	invited, err := company.InvitationsFor(ctx, tx, who.Email)
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"atelier/internal/people/person"
 )
 
-// VouchForPerson locks and returns the person with a mail address in a domain
-// that a company has verified. If there is no such person, it creates one
-// without a password, who signs in with an OpenID provider or requests a link
-// to choose a password; fresh is true then. If the mail address of an existing
-// account was never verified, the account may belong to a stranger, so its
-// sign-ins are ended and its access tokens deleted.
+// VouchForPerson locks and returns the person with the given mail address,
+// which must be in a domain that a company has verified. If no such person
+// exists, it creates one without a password and returns fresh = true; the
+// person signs in with an OpenID provider or requests a password-reset link. If
+// the mail address of an existing account was never verified, someone else may
+// have created the account, so its sign-ins are ended and its access tokens
+// deleted.
 //
 // The caller adds the returned entries to the audit log at the end of the
 // transaction.
@@ -44,8 +45,8 @@ func (s *Service) VouchForPerson(ctx context.Context, tx *sqldb.Tx, email string
 	return p, false, append(entries, audit.Entry{Act: audit.PersonVerified, PersonID: p.ID}), nil
 }
 
-// lockByEmail locks and returns the person with a mail address. It starts again
-// if the person's mail address was changed or the person was deleted while it
+// lockByEmail locks and returns the person with the given mail address. It
+// searches again if the person was deleted or got another mail address while it
 // waited for the lock.
 func lockByEmail(ctx context.Context, tx *sqldb.Tx, email string) (person.Person, error) {
 	for {

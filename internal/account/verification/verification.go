@@ -1,6 +1,7 @@
-// Package verification verifies that mail addresses belong to people: it sends
+// Package verification verifies that people own their mail addresses: it sends
 // links, and marks an address as verified when its link is opened. A person
-// with a verified mail address joins the company that owns its domain.
+// with a verified mail address joins the company that owns the domain of the
+// address.
 package verification
 
 import (
@@ -21,8 +22,8 @@ import (
 // linkLifetime is how long a verification link is valid.
 const linkLifetime = 72 * time.Hour
 
-// mailsOfPerson is the rate limit of verification mail that a signed-in person
-// requests.
+// mailsOfPerson limits the verification mail that a signed-in person can
+// request.
 var mailsOfPerson = []ratelimit.Window{{Max: 5, Span: time.Hour}}
 
 // Service verifies mail addresses. It is safe for concurrent use.
@@ -60,7 +61,7 @@ func (s *Service) ResendLink(ctx context.Context, p principal.Principal) error {
 	})
 }
 
-// VerifyEmail marks a mail address as verified with the secret of its
+// VerifyEmail marks a mail address as verified, given the secret of its
 // verification link.
 func (s *Service) VerifyEmail(ctx context.Context, secret string, c session.Client) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -72,8 +73,8 @@ func (s *Service) VerifyEmail(ctx context.Context, secret string, c session.Clie
 	})
 }
 
-// OperatorLink returns a new verification link, which the operator gives to the
-// person if the installation sends no mail.
+// OperatorLink returns a new verification link, for the operator to pass on to
+// the person if the installation sends no mail.
 func (s *Service) OperatorLink(ctx context.Context, email string) (link string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)
@@ -88,8 +89,8 @@ func (s *Service) OperatorLink(ctx context.Context, email string) (link string, 
 }
 
 // MarkVerified marks a person's mail address as verified, and adds the person
-// to the company that owns its domain. It does nothing if the address was
-// verified before.
+// to the company that owns the domain of the address. It does nothing if the
+// address was already verified.
 func MarkVerified(ctx context.Context, tx *sqldb.Tx, personID, email, address string) error {
 	changed, err := person.SetVerified(ctx, tx, personID, email)
 	if err != nil || !changed {
@@ -106,7 +107,7 @@ func MarkVerified(ctx context.Context, tx *sqldb.Tx, personID, email, address st
 }
 
 // JoinByDomain adds a person with a verified mail address to the company that
-// owns its domain, if there is one.
+// owns the domain of the address, if there is one.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) error {
 	companyID, teams, err := company.JoinByDomain(ctx, tx, p.ID, p.Email)
 	if err != nil || companyID == "" {

@@ -30,16 +30,16 @@ type Event struct {
 	Type      string    `json:"type"`
 }
 
-// Alert says that a team has spent a certain percentage of its budget. It
+// Alert reports that a team has spent a certain percentage of its budget. It
 // corresponds to the schema BudgetAlert of the OpenAPI document.
 type Alert struct {
 	CompanyID        string `json:"company_id"`
-	Month            string `json:"month"` // as in 2026-11, in the company's time zone
+	Month            string `json:"month"` // such as 2026-11, in the company's time zone
 	Spent            int64  `json:"spent"` // tokens spent in the month so far
 	TeamID           string `json:"team_id"`
 	TeamName         string `json:"team_name"`
 	ThresholdPercent int64  `json:"threshold_percent"`
-	Tokens           int64  `json:"tokens"` // tokens of the budget per month
+	Tokens           int64  `json:"tokens"` // number of tokens in the monthly budget
 }
 
 // CheckThresholds sends alerts if a team's spending has reached another
@@ -47,8 +47,8 @@ type Alert struct {
 // transaction that ends the run. For a team without a budget it costs one
 // query.
 func (k *Service) CheckThresholds(ctx context.Context, tx *sqldb.Tx, teamID string) error {
-	// The row of the budget is locked, so that of two concurrent transactions
-	// the second sees what the first added to the sums of all days.
+	// The budget's row is locked before the spending is read, so that of two
+	// concurrent transactions the second sees the charges of the first.
 	b, err := readBudget(ctx, tx, teamID, tx.Dialect.ForUpdate)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil
@@ -79,8 +79,9 @@ func (k *Service) CheckThresholds(ctx context.Context, tx *sqldb.Tx, teamID stri
 	})
 }
 
-// publishAlert queues a webhook event for each threshold above before, up to
-// that of the alert, and a mail about the highest one.
+// publishAlert queues a webhook event for each threshold that is greater than
+// before and at most the alert's threshold, and one mail about the alert's
+// threshold.
 func (k *Service) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, before int64, a Alert) error {
 	for _, t := range thresholds {
 		if b.WebhookURL == "" || t <= before || t > a.ThresholdPercent {
@@ -140,7 +141,7 @@ func (k *Service) composeMail(b budgetRow, a Alert, companyName string) mail.Mes
 }
 
 // listRecipients returns the verified e-mail addresses of the people who manage
-// the billing of the company, and of those who manage the team.
+// the billing of the company or who manage the team.
 func listRecipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
 	roles, err := company.Roles(ctx, tx, companyID)
 	if err != nil {

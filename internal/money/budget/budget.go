@@ -1,5 +1,5 @@
-// Package budget stores the monthly budgets of teams, and sends alerts when
-// certain percentages of them are spent.
+// Package budget stores the monthly token budgets of teams, and sends alerts
+// when certain percentages of a budget are spent.
 //
 // A budget is a number of tokens per calendar month in the company's time zone.
 // The charges of runs that ended in the month count against it; package report
@@ -11,11 +11,11 @@
 //	                                ▲ │
 //	                                └─┘ a new month, or Set with a higher budget
 //
-// The row of a budget has a month and the highest threshold that an alert was
-// sent for in this month. The month is never set back. A transaction that ends
-// a run adds to the sum of the team, then locks the row of the budget, and only
-// then reads the sum. Of two concurrent transactions, the second therefore
-// reads the additions of both.
+// A budget's row contains a month and the highest threshold for which an alert
+// was sent in that month. The month is never set back. A transaction that ends
+// a run first adds the charge to the team's total, then locks the budget's row,
+// and only then reads the total. Of two concurrent transactions, the second
+// therefore reads the charges of both.
 //
 // While a budget is being set, no run of the company can end, so that each run
 // is counted against either the old or the new budget.
@@ -41,21 +41,21 @@ var thresholds = []int64{50, 80, 100}
 
 const maxTokens = int64(1e15)
 
-// Draft is the part of a budget that users can set.
+// Draft contains the settings of a budget that users can change.
 type Draft struct {
 	Tokens     int64 // tokens per month
-	Hard       bool  // runs beyond the budget are rejected
+	Hard       bool  // runs that would exceed the budget are rejected
 	WebhookURL string
 }
 
-// Budget is the budget of a team and how much of it is spent.
+// Budget is the budget of a team and the amount of it that has been spent.
 type Budget struct {
 	TeamID string
 	Draft
-	Month   string // the current month, as in 2026-11
-	Spent   int64  // tokens spent in the month
+	Month   string // the current month, such as 2026-11
+	Spent   int64  // tokens spent in the current month
 	Percent int64  // spent percentage of the budget, rounded down
-	Alerted int64  // highest threshold that an alert was sent for in the month
+	Alerted int64  // highest threshold for which an alert was sent in the current month; 0 if none
 
 	Created, Updated time.Time
 }
@@ -73,7 +73,8 @@ type Service struct {
 
 var errNone = fault.New(fault.NotFound, "This team has no budget.")
 
-// Of returns the budget of a team and how much of it is spent this month.
+// Of returns the budget of a team and the amount of it that has been spent this
+// month.
 func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -92,9 +93,9 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 }
 
 // Set sets the budget of a team. It sends alerts for thresholds that the
-// spending has already reached and for which none was sent this month. If the
-// spending is now below a threshold, an alert will be sent when it reaches the
-// threshold again.
+// spending has already reached and for which no alert was sent this month. If
+// the new budget is higher, so that the spending is below a threshold again, an
+// alert is sent when the spending next reaches that threshold.
 func (k *Service) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) (Budget, error) {
 	if err := k.checkDraft(d); err != nil {
 		return Budget{}, err
@@ -155,10 +156,10 @@ func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	return nil
 }
 
-// Left returns the number of tokens that the runs of a team can still spend
-// under its hard budget: the budget less the charges in the month of the given
-// time and the tokens held for active runs. It is negative if they exceed the
-// budget. limited is false for teams without a hard budget.
+// Left returns the number of tokens that a team's runs can still spend under
+// its hard budget: the budget minus the charges in the month that contains at,
+// minus the tokens reserved for active runs. It is negative if the budget is
+// exceeded. limited is false for teams without a hard budget.
 func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left int64, limited bool, err error) {
 	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && !k.Hard {
@@ -178,8 +179,8 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left 
 	return k.Tokens - spent - all[teamID].Held, true, nil
 }
 
-// alertedIn returns the highest threshold that an alert was sent for in a
-// month, or 0 if none was.
+// alertedIn returns the highest threshold for which an alert was sent in the
+// given month, or 0 if none was sent.
 func (k budgetRow) alertedIn(month string) int64 {
 	if k.month != month {
 		return 0
@@ -187,7 +188,7 @@ func (k budgetRow) alertedIn(month string) int64 {
 	return k.alerted
 }
 
-// percentOf returns the percentage of tokens that is spent, rounded down.
+// percentOf returns spent as a percentage of tokens, rounded down.
 func percentOf(spent, tokens int64) int64 {
 	return spent/tokens*100 + spent%tokens*100/tokens // spent*100 could overflow
 }

@@ -2,6 +2,6 @@ package budget
 
 import "atelier/internal/base/seal"
 
-// Sealed describes the table of budgets, whose rows have a keyed hash to detect
+// Sealed describes the table of budgets. A keyed hash in each row detects
 // manipulation.
 var Sealed = seal.Table{Name: "budget", Key: []string{"team_id"}, Columns: []string{"tokens", "hard", "webhook_url"}}

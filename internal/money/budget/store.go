@@ -7,7 +7,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// budgetRow is the row of a budget with the name and the company of its team.
+// budgetRow is a row of the budget table, with the name and the company of the
+// team.
 type budgetRow struct {
 	Draft
 	month               string
@@ -16,8 +17,8 @@ type budgetRow struct {
 	companyID, teamName string
 }
 
-// readBudget returns the budget of a team that is not removed. lock is the
-// locking clause of the query, such as FOR UPDATE, or "".
+// readBudget returns the budget of a team, unless the team has been removed.
+// lock is the locking clause of the query, such as FOR UPDATE, or "".
 func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budgetRow, err error) {
 	var created, updated sqldb.Time
 	err = tx.QueryRow(ctx, `
@@ -30,8 +31,8 @@ func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budge
 	return k, err
 }
 
-// putBudget inserts the budget of a team, or replaces everything except its
-// creation time.
+// putBudget inserts the budget of a team, or replaces all columns of an
+// existing budget except its creation time.
 func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO budget (team_id, tokens, hard, webhook_url, month, told, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
@@ -44,7 +45,7 @@ func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) er
 	return Sealed.RenewSeals(ctx, tx, `team_id = $1`, teamID)
 }
 
-// setAlerted records the highest threshold that an alert was sent for in a
+// setAlerted records the highest threshold for which an alert was sent in a
 // month.
 func setAlerted(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) error {
 	_, err := tx.Exec(ctx, `UPDATE budget SET month = $2, told = $3 WHERE team_id = $1`, teamID, month, told)
@@ -56,14 +57,15 @@ func deleteBudget(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error
 	return n == 1, err
 }
 
-// AnyHard reports whether a team of the company has a hard budget.
+// AnyHard reports whether any team of the company has a hard budget, which is
+// one that rejects further runs.
 func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	return sqldb.Exists(ctx, tx, `SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard`, companyID)
 }
 
-// listAddresses returns the verified e-mail addresses, at most limit, of people
-// who have one of the roles in the company or one of the teamRoles in the team.
-// Each address is returned once.
+// listAddresses returns at most limit verified e-mail addresses, without
+// duplicates, of people who have one of the roles in the company or one of the
+// teamRoles in the team.
 func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, limit int) ([]string, error) {
 	args := sqldb.Args{companyID, teamID, limit}
 	in := func(names []string) string {
@@ -80,7 +82,7 @@ func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []
 	})
 }
 
-// Checks are SQL queries for violated invariants of budgets.
+// Checks are SQL queries that find violated invariants of budgets.
 var Checks = []sqldb.Check{{
 	Name: "a budget has a valid month",
 	Query: `SELECT 'budget ' || team_id FROM budget

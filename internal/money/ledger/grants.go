@@ -12,13 +12,13 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Grants grants tokens: to new people, to people who claim a free top-up, and
-// on behalf of the operator. It is safe for concurrent use.
+// Grants grants tokens (the unit of credit) to new people, to people who claim
+// a free top-up, and on behalf of the operator. It is safe for concurrent use.
 type Grants struct {
 	DB           *sqldb.DB
-	SignupTokens int64 // number of tokens for a new person
+	SignupTokens int64 // tokens for a new person
 	SetupTokens  int64 // additional tokens for the person who sets up the installation
-	TopUpTokens  int64 // tokens of one free top-up; 0 if there are no top-ups
+	TopUpTokens  int64 // tokens in one free top-up; 0 disables top-ups
 	TopUpWindow  time.Duration
 	// MonthlyAllowance is the number of tokens that every account can use for
 	// free in each month.
@@ -42,8 +42,8 @@ func (g *Grants) GrantSignup(ctx context.Context, tx *sqldb.Tx, personID string)
 }
 
 // GrantSetup grants tokens to the person who sets up the installation, so that
-// they can use it. This happens at most once: a set-up token can be used once,
-// and none is offered after the first person exists.
+// they can use it. This happens at most once: a set-up token can be used only
+// once, and none is created after the first person exists.
 func (g *Grants) GrantSetup(ctx context.Context, tx *sqldb.Tx, personID, address string) error {
 	if g.SetupTokens == 0 {
 		return nil
@@ -81,7 +81,8 @@ func (g *Grants) GrantByOperator(ctx context.Context, email, teamID string, toke
 	return balance, err
 }
 
-// TopUpOf returns the free top-up, and whether a person can claim it now.
+// TopUpOf returns the size of the free top-up, and whether a person can claim
+// it now.
 func (g *Grants) TopUpOf(ctx context.Context, tx *sqldb.Tx, personID string) (FreeTopUp, error) {
 	if g.TopUpTokens == 0 {
 		return FreeTopUp{}, nil
@@ -90,7 +91,8 @@ func (g *Grants) TopUpOf(ctx context.Context, tx *sqldb.Tx, personID string) (Fr
 	return FreeTopUp{available, g.TopUpTokens}, err
 }
 
-// ClaimTopUp grants a person the free top-up, at most once per TopUpWindow.
+// ClaimTopUp grants a person the free top-up, at most once in any period of
+// length TopUpWindow.
 func (g *Grants) ClaimTopUp(ctx context.Context, p principal.Principal) (t FreeTopUp, balance Balance, err error) {
 	if g.TopUpTokens == 0 {
 		return t, balance, fault.New(fault.Forbidden, "This installation has no free top-up.").With("reason", "off")

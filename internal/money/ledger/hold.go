@@ -11,18 +11,18 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Hold is the amount that is reserved for a run, in tokens and in free
-// allowance.
+// Hold is the amount that is reserved for a run until it ends: tokens, and part
+// of the account's free monthly allowance.
 type Hold struct {
 	Tokens, Allowance int64
-	// Month is the month of the allowance, as in 2026-11. It is empty if
+	// Month is the month of the allowance, such as 2026-11. It is empty if
 	// Allowance is 0.
 	Month string
 }
 
-// Reserve holds the price of a run: first from the free allowance of the month,
-// then in tokens. If the account has too few tokens, it changes nothing and
-// returns a fault.InsufficientBalance. The account stays locked until the
+// Reserve reserves the price of a run: first from the free allowance of the
+// month, then in tokens. If the account has too few tokens, it changes nothing
+// and returns a fault.InsufficientBalance. The account stays locked until the
 // transaction ends.
 func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (Hold, error) {
 	if err := checkPayable(accountID, price); err != nil {
@@ -54,9 +54,9 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 	return h, nil
 }
 
-// Quote returns the hold that Reserve would make, whether the account has
-// enough tokens for it, and the number of tokens that the account can spend. It
-// changes and locks nothing.
+// Quote returns the hold (reservation) that Reserve would make, whether the
+// account has enough tokens for it, and the number of tokens that the account
+// can spend. It changes and locks nothing.
 func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (h Hold, enough bool, available int64, err error) {
 	if err := checkPayable(accountID, price); err != nil {
 		return Hold{}, false, 0, err
@@ -65,7 +65,7 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	if err != nil {
 		return Hold{}, false, 0, fmt.Errorf("quote price: %w", err)
 	}
-	var a account // stays zero for an account without transactions
+	var a account // stays zero for an account that has no ledger transactions
 	if len(found) == 1 {
 		a = found[0]
 	}
@@ -73,11 +73,12 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	return h, enough, a.posted - a.held, nil
 }
 
-// Settle ends the hold of a run. The charge, which is at most the hold, is paid
-// from the allowance first and then in tokens, and the rest of the hold is
-// released. Allowance is released only if its month has not ended. Settle
-// returns the tokens and the allowance paid. If the run is already settled, it
-// changes nothing and returns an error.
+// Settle charges for a run and ends its hold (the reservation of its price).
+// The charge, which is at most the hold, is paid from the allowance first and
+// then in tokens; the unused part of the hold is released. Allowance is
+// released only if its month has not ended. Settle returns the tokens and the
+// allowance paid. If the run is already settled, it changes nothing and returns
+// an error.
 func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, charge int64) (tokens, allowance int64, err error) {
 	if runID == "" || h.Tokens < 0 || h.Allowance < 0 || h.Tokens > maxTokens || h.Allowance > maxTokens ||
 		(h.Month == "") != (h.Allowance == 0) || charge < 0 || charge > h.Tokens+h.Allowance {
@@ -92,7 +93,7 @@ func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 }
 
 func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, tokens, allowance int64) error {
-	if err := openAccount(ctx, tx, accountID); err != nil { // the settlement of a free run may be the first transaction of its account
+	if err := openAccount(ctx, tx, accountID); err != nil { // the account of a free run may not have a row yet
 		return err
 	}
 	if _, err := lockAccount(ctx, tx, accountID); err != nil {
@@ -107,9 +108,9 @@ func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Ho
 		tokens:    -tokens,
 		allowance: allowance,
 	}
-	// The transaction is recorded before the account's row changes. A second
-	// settlement of the run therefore fails here and changes nothing, even if
-	// the caller ignores the error and commits.
+	// The ledger transaction is recorded before the account's row changes. A
+	// second settlement of the run therefore fails here and changes nothing,
+	// even if the caller ignores the error and commits.
 	fresh, err := recordMovement(ctx, tx, m)
 	if err != nil {
 		return err
@@ -127,8 +128,8 @@ func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Ho
 	return bookEntries(ctx, tx, m)
 }
 
-// planHold divides a price between the allowance and the tokens of the account,
-// and reports whether it has enough tokens.
+// planHold divides a price between the account's allowance and its tokens, and
+// reports whether the account has enough tokens.
 func (a account) planHold(now time.Time, price, monthlyAllowance int64) (h Hold, enough bool) {
 	b := a.balanceAt(now, monthlyAllowance)
 	h.Allowance = min(price, b.FreeAllowanceLeft)

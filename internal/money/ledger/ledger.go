@@ -1,28 +1,31 @@
 // Package ledger records the tokens of accounts with double-entry bookkeeping.
 //
-// A transaction moves tokens from one account to another. Its entries sum to
-// zero. Transactions and entries are never changed. The row of an account has
-// the sum of its entries (posted) and the number of tokens held for runs
-// (held). Tokens that are granted come from a system account, and tokens that
-// are spent go to another one. Only system accounts may be below zero.
+// A ledger transaction moves tokens from one account to another. It consists of
+// entries that sum to zero. Transactions and entries are never changed. The row
+// of an account contains the sum of its entries (posted) and the number of
+// tokens reserved for runs (held). Granted tokens come from a system account,
+// and spent tokens go to another system account. Only system accounts can have
+// a negative balance.
 //
 //	system:grants ──grant, signup, top_up──▶ account ──settle──▶ system:revenue
 //
-// When a run is created, its price is held: first from the free allowance of
-// the month, then in tokens. A hold only changes columns of the account's row;
-// no transaction is recorded. When the run ends, one settlement charges for the
-// delivered results and releases the rest of the hold.
+// When a run is created, its price is held, that is, reserved: first from the
+// free allowance of the month, then in tokens. A hold only changes columns of
+// the account's row; it records no ledger transaction. When the run ends, one
+// ledger transaction charges for the delivered results and releases the unused
+// part of the hold.
 //
 //	Reserve   held + tokens                  allowance_used + allowance
 //	Settle    held - tokens, posted - paid   allowance_used - unused
 //
-// allowance_used belongs to the month in allowance_month, which is never set
-// back to an earlier month.
+// The column allowance_used refers to the month in allowance_month, which is
+// never set back to an earlier month.
 //
 // Every database transaction locks the account's row first and the row of the
-// system account, which is common to all accounts, last. A database transaction
-// must not move tokens twice: the second move would lock another account after
-// the system account, and two such transactions could deadlock.
+// system account last, because all accounts share the system account. A
+// database transaction must not move tokens twice: the second move would lock
+// another account after the system account, and two such transactions could
+// deadlock.
 package ledger
 
 import (
@@ -55,27 +58,27 @@ const (
 	systemPrefix  = "system:"
 	systemGrants  = systemPrefix + "grants"
 	systemRevenue = systemPrefix + "revenue"
-	maxTokens     = 1_000_000_000_000 // maximum number of tokens of one transaction
+	maxTokens     = 1_000_000_000_000 // maximum number of tokens in one ledger transaction
 	maxNote       = 500               // maximum length of a note, in bytes
 	allowanceForm = "2006-01"
 )
 
-// Balance is the tokens and the free allowance that an account has.
+// Balance is an account's tokens and free allowance.
 type Balance struct {
 	// Tokens is the number of tokens that can be spent now. Held tokens are not
 	// included.
 	Tokens int64
-	// Held is the number of tokens held for runs that have not ended.
+	// Held is the number of tokens reserved for runs that have not ended.
 	Held int64
-	// FreeAllowanceLeft is the number of tokens that can be used for free until
-	// the month ends (in UTC).
+	// FreeAllowanceLeft is the number of tokens that the account can still use
+	// for free before the month ends (in UTC).
 	FreeAllowanceLeft int64
 }
 
 // Grant adds tokens to an account, or takes them back if tokens is negative,
-// and returns the number of tokens that can be spent afterwards. If the account
-// has no row yet, the row is created. The note is sanitized to one line of at
-// most 500 bytes.
+// and returns the number of tokens that can be spent afterwards. It creates the
+// account's row if there is none. The note is sanitized to one line of at most
+// 500 bytes.
 func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
 		return 0, fault.New(fault.Invalid, "Must be a whole number from -1,000,000,000,000 to 1,000,000,000,000 other than 0.").On("tokens")
@@ -87,7 +90,7 @@ func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, ki
 }
 
 // Clear takes back all tokens that an account can spend, and returns their
-// number. Held tokens remain.
+// number. Tokens reserved for runs remain.
 func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note string) (tokens int64, err error) {
 	if err := checkOwned(accountID); err != nil {
 		return 0, err
@@ -115,9 +118,9 @@ type Entry struct {
 	Created time.Time
 }
 
-// TopUp grants an account the free top-up, at most once per window, also if
-// claims are concurrent. It returns the number of tokens that can be spent
-// afterwards.
+// TopUp grants an account the free top-up, at most once per window, even if
+// several claims are concurrent. It returns the number of tokens that can be
+// spent afterwards.
 func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, window time.Duration) (balance int64, err error) {
 	if tokens < 1 || tokens > maxTokens || window <= 0 {
 		return 0, fmt.Errorf("top up: invalid amount or window: %d tokens per %v", tokens, window)
@@ -141,8 +144,8 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 }
 
 // TopUpAt reports whether an account can claim the free top-up now, and the
-// time from which it can. The time is zero if the account has never claimed
-// one.
+// earliest time at which it can. The time is zero if the account has never
+// claimed a top-up.
 func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Duration) (next time.Time, available bool, err error) {
 	last, err := toppedUp(ctx, tx, accountID)
 	if err != nil {
@@ -155,8 +158,8 @@ func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Du
 	return next, !next.After(tx.Now), nil
 }
 
-// Balances returns the balances of accounts by account id. An account without
-// transactions has only the monthly allowance.
+// Balances returns the balances of accounts, keyed by account id. An account
+// without ledger transactions has only the monthly allowance.
 func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance int64) (map[string]Balance, error) {
 	all := make(map[string]Balance, len(ids))
 	for _, id := range ids {
@@ -181,9 +184,9 @@ func (a account) balanceAt(now time.Time, monthlyAllowance int64) Balance {
 }
 
 // allowanceAt returns the current month and the allowance used in it. The month
-// is never earlier than the stored one: a transaction that began just before
-// the end of a month, and waited for one that began after it, must not reset
-// the allowance of the new month.
+// is never earlier than the stored month: a database transaction that began
+// before the end of a month may wait for a transaction that began after it, and
+// must not reset the allowance of the new month.
 func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	month = now.UTC().Format(allowanceForm)
 	if a.allowanceMonth < month {
@@ -192,7 +195,8 @@ func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	return a.allowanceMonth, a.allowanceUsed
 }
 
-// checkOwned returns an error for ids of system accounts and for the empty id.
+// checkOwned returns an error if accountID is empty or the id of a system
+// account.
 func checkOwned(accountID string) error {
 	if accountID == "" || strings.HasPrefix(accountID, systemPrefix) {
 		return errors.New("ledger: " + accountID + " is not the account of a person or a team")
@@ -211,9 +215,9 @@ func openAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return nil
 }
 
-// moveTokens moves tokens from a system account to an account whose row exists.
-// It moves them back if tokens is negative. It returns the number of tokens
-// that can be spent afterwards.
+// moveTokens moves tokens from a system account to an account whose row exists,
+// or back if tokens is negative. It returns the number of tokens that can be
+// spent afterwards.
 func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	balance, ok, err := postTokens(ctx, tx, accountID, tokens)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// VerifySeals reports every transaction whose seal, a keyed hash, does not
-// match the transaction and its entries. old is the result of UnsealedDigest
-// from the time when seals were introduced: the transactions without a seal
-// must still have this digest.
+// VerifySeals reports every ledger transaction whose seal (a keyed hash) does
+// not match the transaction and its entries. Transactions from before the
+// introduction of seals have none; old is the result of UnsealedDigest at that
+// time, and their digest must still be the same.
 func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(problem string)) error {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
@@ -34,9 +34,9 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(prob
 	return nil
 }
 
-// UnsealedDigest returns a digest of the transactions without a seal, or "" if
-// there are none. These transactions cannot be sealed later, because the table
-// rejects updates.
+// UnsealedDigest returns a digest of the ledger transactions without a seal, or
+// "" if there are none. These transactions cannot be sealed later, because the
+// table rejects updates.
 func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
@@ -48,15 +48,15 @@ func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return unsealed.String(), err
 }
 
-// Sum counts the tokens that the operator granted to an account, and its free
-// top-ups.
+// Sum contains the number of tokens that the operator granted to an account,
+// and the number of its free top-ups.
 type Sum struct {
-	Granted int64 // tokens granted by the operator, less those taken back
+	Granted int64 // tokens granted by the operator, minus tokens taken back
 	TopUps  int64 // number of free top-ups
 }
 
-// unsealedSet is a digest of a set of transactions: their number and the XOR of
-// their hashes, which does not depend on their order.
+// unsealedSet is a digest of a set of ledger transactions: their number and the
+// XOR of their hashes, which does not depend on their order.
 type unsealedSet struct {
 	count int
 	sum   [32]byte

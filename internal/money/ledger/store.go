@@ -16,8 +16,8 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// postTokens adds tokens to an account, or takes them if tokens is negative. It
-// changes nothing and returns ok = false if the balance would fall below zero.
+// postTokens adds tokens to an account, or takes them if tokens is negative. If
+// the balance would become negative, it changes nothing and returns ok = false.
 // balance is the number of tokens that can be spent after the call.
 func postTokens(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance int64, ok bool, err error) {
 	err = tx.QueryRow(ctx, `
@@ -39,17 +39,18 @@ type movement struct {
 	runID           string // id of the run that is settled, or ""
 	system, account string
 	tokens          int64 // number of tokens that the account receives
-	allowance       int64 // allowance that a settlement uses
+	allowance       int64 // allowance that is used by a settlement
 }
 
-// sealedHash returns the keyed hash of the transaction and its two entries.
+// sealedHash returns the keyed hash of the ledger transaction and its two
+// entries.
 func (m movement) sealedHash(tx *sqldb.Tx, created int64) string {
 	return tx.SealTexts("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
 		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
 }
 
-// recordMovement inserts the transaction. It returns fresh = false and inserts
-// nothing if its run is already settled.
+// recordMovement inserts the ledger transaction. If it settles a run that is
+// already settled, recordMovement inserts nothing and returns fresh = false.
 func recordMovement(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO ledger_transaction (id, kind, note, created, run_id, seal) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
@@ -58,9 +59,9 @@ func recordMovement(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, 
 	return n == 1, err
 }
 
-// bookEntries inserts the two entries of a transaction and updates the system
-// account. The row of the system account is locked last, because all
-// transactions wait for it.
+// bookEntries inserts the two entries of a ledger transaction and updates the
+// system account. The row of the system account is locked last, because all
+// other transactions wait for it.
 func bookEntries(ctx context.Context, tx *sqldb.Tx, m movement) error {
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, $2, 0, '', 0)
@@ -79,9 +80,9 @@ func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err e
 	return a, err
 }
 
-// holdTokens adds to the held tokens of an account and sets the allowance used
-// in a month. It changes nothing if the account has too few tokens or its
-// allowance has changed since it was read.
+// holdTokens reserves tokens of an account and sets the allowance used in a
+// month. It changes nothing if the account has too few tokens or its allowance
+// has changed since it was read.
 func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET held = held + $1, allowance_month = $2, allowance_used = $3
@@ -90,9 +91,10 @@ func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, mo
 	return n == 1, err
 }
 
-// releaseHold ends a hold: the paid tokens leave the account, and the others
-// are released. Unused allowance is released only if the account is still in
-// the same month. It changes nothing if the account holds less than h.
+// releaseHold ends a hold (the reservation for a run): the account loses the
+// paid tokens, and the remaining tokens become available again. Unused
+// allowance is released only if the account is still in the same month.
+// releaseHold changes nothing if less than h is reserved.
 func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET posted = posted - $1, held = held - $2,
@@ -102,8 +104,8 @@ func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, a
 	return n == 1, err
 }
 
-// claimTopUp records that the account claimed a top-up now. It returns claimed
-// = false and records nothing if the last claim was within the window.
+// claimTopUp records that the account claimed a top-up now. If the last claim
+// was within the window, it records nothing and returns claimed = false.
 func claimTopUp(ctx context.Context, tx *sqldb.Tx, id string, window time.Duration) (claimed bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE ledger_account SET topped_up = $1 WHERE id = $2 AND (topped_up IS NULL OR topped_up <= $3)`,
 		sqldb.At(tx.Now), id, sqldb.At(tx.Now.Add(-window)))
@@ -141,8 +143,8 @@ func listAccounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, e
 	})
 }
 
-// Entries returns at most limit entries of an account whose transaction ids are
-// greater than after, ordered by transaction id, which is not chronological.
+// Entries returns at most limit entries of an account, ordered by transaction
+// id, starting after the id after. This order is not chronological.
 func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), e.amount, t.created
@@ -156,8 +158,8 @@ func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit i
 		})
 }
 
-// Sums returns, by account id, the tokens granted by the operator and the
-// number of free top-ups. System accounts are left out.
+// Sums returns the tokens granted by the operator and the number of free
+// top-ups, keyed by account id. System accounts are not included.
 func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 	all := map[string]Sum{}
 	err := tx.EachRow(ctx, `
@@ -178,9 +180,9 @@ func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 }
 
 // eachMovement calls found for every ledger transaction, with its creation time
-// in microseconds since 1970 and its seal. A transaction that does not have
-// exactly two entries is passed without an account, so that its seal does not
-// match.
+// in microseconds since 1970 and its seal. If a transaction does not have
+// exactly two entries, it is passed without an account, so that its seal does
+// not match.
 func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
 	return tx.EachRow(ctx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), t.created, t.seal,
@@ -198,13 +200,13 @@ func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, crea
 			return err
 		}
 		if sides != 2 {
-			m.account = "" // makes the seal invalid
+			m.account = "" // makes the verification of the seal fail
 		}
 		return found(m, created, seal)
 	})
 }
 
-// Checks are SQL queries for violated invariants of the ledger.
+// Checks are SQL queries that find violated invariants of the ledger.
 var Checks = []sqldb.Check{
 	{Name: "a deleted person has no tokens", Query: `
 		SELECT 'ledger_account ' || a.id FROM ledger_account a JOIN person p ON p.id = a.id WHERE p.deleted IS NOT NULL AND a.posted <> 0`},

@@ -5,10 +5,11 @@ import "time"
 const day = int64(24 * time.Hour / time.Microsecond)
 
 // dayOf returns the calendar day of a moment in a time zone, as a number of
-// days since 1970. A moment is a number of microseconds since 1970 in UTC.
+// days since 1970-01-01. A moment is a number of microseconds since 1970 in
+// UTC.
 //
-// Days never go backwards: if clocks are set back over midnight, the repeated
-// hour before midnight belongs to the new day.
+// A later moment never has an earlier day: if clocks are set back over
+// midnight, the repeated hour before midnight belongs to the new day.
 func dayOf(moment int64, loc *time.Location) int64 {
 	t := time.UnixMicro(moment).In(loc)
 	d := calendarDay(t)
@@ -18,18 +19,17 @@ func dayOf(moment int64, loc *time.Location) int64 {
 	return d
 }
 
-// calendarDay returns the calendar day of t in its own time zone, as a number
-// of days since 1970.
+// calendarDay returns the calendar day of t in t's time zone, as a number of
+// days since 1970-01-01.
 func calendarDay(t time.Time) int64 {
 	y, m, d := t.Date()
 	return floorDiv(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).UnixMicro(), day)
 }
 
-// dayStart returns the first moment of a day. If the day does not exist in the
-// time zone, because it was skipped, it returns the first moment of the next
-// day.
+// dayStart returns the first moment of a day. If the time zone skipped the day,
+// dayStart returns the first moment of the next day.
 func dayStart(d int64, loc *time.Location) int64 {
-	// far is more than the offset of any time zone from UTC, in microseconds.
+	// far is larger than the UTC offset of any time zone, in microseconds.
 	const far = 26 * int64(time.Hour/time.Microsecond)
 	before := d*day - far
 	after := d*day + far
@@ -43,16 +43,16 @@ func dayStart(d int64, loc *time.Location) int64 {
 	return after
 }
 
-// dayName formats a day as in 2026-11-15.
+// dayName formats a day in the form 2026-11-15.
 func dayName(d int64) string { return time.UnixMicro(d * day).UTC().Format(time.DateOnly) }
 
-// dayNamed parses a day as in 2026-11-15.
+// dayNamed parses a day in the form 2026-11-15.
 func dayNamed(name string) (int64, error) {
 	t, err := time.Parse(time.DateOnly, name)
 	return floorDiv(t.UnixMicro(), day), err
 }
 
-// monthOf returns the calendar month of t in a time zone: its name as in
+// monthOf returns the calendar month of t in a time zone: its name in the form
 // 2026-11, its first day and the first day of the next month.
 func monthOf(t time.Time, loc *time.Location) (name string, first, end int64) {
 	y, m, _ := time.UnixMicro(dayOf(t.UnixMicro(), loc) * day).UTC().Date()
@@ -62,9 +62,9 @@ func monthOf(t time.Time, loc *time.Location) (name string, first, end int64) {
 
 // stretch is a period in which the UTC offset of a time zone does not change.
 type stretch struct {
-	until  int64 // first moment after the stretch
-	offset int64 // offset from UTC in microseconds, positive to the east
-	first  int64 // earliest day that moments of the stretch belong to
+	until  int64 // first moment after the period
+	offset int64 // UTC offset in microseconds, positive to the east
+	first  int64 // earliest day of any moment in the period
 }
 
 // clockStretches divides the time from one moment to another, inclusive, into

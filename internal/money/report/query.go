@@ -11,8 +11,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// quarter is a quarter of an hour in microseconds: the length of a slot in the
-// grain "quarter".
+// quarter is a quarter of an hour in microseconds. Each row of the grain
+// "quarter" covers one such slot.
 const quarter = int64(15 * time.Minute / time.Microsecond)
 
 // filter restricts a query to a team, a tool or a person. An empty id does not
@@ -20,7 +20,7 @@ const quarter = int64(15 * time.Minute / time.Microsecond)
 type filter struct{ teamID, toolID, personID string }
 
 // filterOf returns the filter of a query. ok is false if no person has the
-// e-mail address of the query.
+// e-mail address in the query.
 func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, err error) {
 	f = filter{teamID: q.TeamID, toolID: q.ToolID}
 	if q.Email == "" {
@@ -33,7 +33,7 @@ func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, er
 	return f, err == nil, err
 }
 
-// plan describes which rows are read to compute a report.
+// plan describes the rows from which a report is computed.
 type plan struct {
 	companyID string
 	filter
@@ -41,8 +41,8 @@ type plan struct {
 	pieces []piece
 }
 
-// source is the kind of rows that a piece of a plan is read from: sums of days,
-// sums of quarters of an hour, or single runs.
+// source is the kind of rows from which a piece of a plan is read: daily
+// totals, totals per quarter of an hour, or single runs.
 type source int
 
 const (
@@ -51,11 +51,11 @@ const (
 	ofRuns
 )
 
-// piece is a period of a plan that is read from one source. The pieces of a
-// plan do not overlap.
+// piece is a part of the report's period that is read from one source. The
+// pieces of a plan do not overlap.
 type piece struct {
 	of          source
-	from, until int64 // slots, or for ofRuns moments; until is exclusive
+	from, until int64 // slots, or moments if the source is ofRuns; until is exclusive
 	day         int64 // the day of the piece; not set for ofDays
 }
 
@@ -68,8 +68,9 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	if err != nil {
 		return plan{}, err
 	}
-	// Most queries end now. No run has ended after such a period, so all of
-	// today can be read and today need not be split.
+	// Most queries end at the current time. No run has ended after such a
+	// period, so the totals of the whole last day can be used, and the day need
+	// not be split.
 	open := q.Until.IsZero()
 	if !open {
 		since, err := endedSince(ctx, tx, q.CompanyID, toMicroseconds(q.Until))
@@ -83,8 +84,8 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	return p, nil
 }
 
-// grainFor returns the coarsest grain of report_sum that has all dimensions to
-// group or filter by.
+// grainFor returns the coarsest grain (level of detail) of report_sum that has
+// all dimensions to group or filter by.
 func grainFor(by []Dimension, f filter) string {
 	var needed []Dimension
 	for _, d := range Dimensions[1:] {
@@ -96,7 +97,7 @@ func grainFor(by []Dimension, f filter) string {
 			wanted = wanted || f.personID != ""
 		case Tool:
 			wanted = wanted || f.toolID != ""
-		case Day, Plugin, Credential: // cannot be filtered by
+		case Day, Plugin, Credential: // no filter exists for these dimensions
 		}
 		if wanted {
 			needed = append(needed, d)
@@ -112,8 +113,8 @@ func grainFor(by []Dimension, f filter) string {
 }
 
 // splitPieces splits a period into whole days and the partial days at its ends.
-// open says that no run has ended after the period. quarters says that sums of
-// quarters of an hour can be used for partial days.
+// The caller sets open if no run has ended after the period, and quarters if
+// totals per quarter of an hour can be used for partial days.
 func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
 	begin := max(toMicroseconds(from), 0)
 	end := toMicroseconds(until)
@@ -143,7 +144,8 @@ func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters 
 }
 
 // splitPartialDay splits a part of a day into whole quarters of an hour, if
-// quarters is set, and the remaining runs before and after them.
+// quarters is set, and the times before and after them, for which single runs
+// are read.
 func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	runs := func(from, until int64) {
 		if from < until {

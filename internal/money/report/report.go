@@ -8,11 +8,12 @@
 //	                   Usage, Total
 //
 // A grain is a level of detail: for example, the grain "team" has one row for
-// each day and team, and the grain "quarter" one for each quarter of an hour. A
-// run counts at the time when it ends, as in the ledger. Days are calendar days
-// in the company's time zone. If the time zone changes, all rows are computed
-// again (SetZone). A transaction that adds a run takes a shared lock on the
-// company's row of report_zone, which prevents such a recount at the same time.
+// each day and team, and the grain "quarter" has one row for each quarter of an
+// hour. A run counts at the time when it ends, as in the ledger. Days are
+// calendar days in the company's time zone. If the time zone changes, SetZone
+// recomputes all daily rows. A transaction that adds a run takes a shared lock
+// on the company's row of report_zone, so that no recomputation runs at the
+// same time.
 package report
 
 import (
@@ -25,7 +26,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// EndedRun is the properties of a run that reports count when it ends.
+// EndedRun contains the properties of an ended run that reports use.
 type EndedRun struct {
 	CompanyID, TeamID, PersonID, ToolID string
 	Plugin                              string
@@ -37,15 +38,15 @@ type EndedRun struct {
 	Finished                            time.Time
 }
 
-// Count is the totals over a number of runs.
+// Count contains totals over a set of runs.
 type Count struct {
 	Runs, Succeeded, Failed, Cancelled int64
 	Results                            int64
 	TokensCharged, AllowanceUsed       int64
-	Took                               time.Duration // total time from start to end, in whole milliseconds
+	Took                               time.Duration // total of the times from start to end, in whole milliseconds
 }
 
-// Dimension is a property of runs that reports can group by.
+// Dimension is a property of runs by which reports can be grouped.
 type Dimension string
 
 // The dimensions of reports.
@@ -61,8 +62,8 @@ const (
 // Dimensions lists all dimensions. Day is the first.
 var Dimensions = []Dimension{Day, Team, Person, Tool, Plugin, Credential}
 
-// Query selects the ended runs of a company. Empty fields do not restrict the
-// selection.
+// Query selects ended runs of a company. A field that is empty does not
+// restrict the selection.
 type Query struct {
 	CompanyID   string
 	From, Until time.Time // period in which the run ended; Until is exclusive
@@ -71,16 +72,16 @@ type Query struct {
 	Email       string // e-mail address of the person, case-insensitive
 }
 
-// Row is the totals of one group of runs. Only the fields of the requested
-// dimensions are set.
+// Row contains the totals of one group of runs. Only the fields of the
+// requested dimensions are set.
 type Row struct {
-	Day                      string // as in 2026-11-15, in the company's time zone
+	Day                      string // such as 2026-11-15, in the company's time zone
 	TeamID, TeamName         string
 	PersonID, Email          string // Email is empty for a deleted person
 	ToolID                   string
 	Plugin                   string
 	Credential, CredentialID string
-	CredentialName           string // name of the access token, or plugin kind of the device; empty if deleted
+	CredentialName           string // name of the access token, or plugin kind of the device; empty if it was deleted
 	Count
 }
 
@@ -105,9 +106,9 @@ type Cursor struct {
 	ID       string
 }
 
-// Add counts a run that has just ended, in the transaction that ends it. All
-// transactions lock the rows of report_sum in the same order, with the most
-// contended rows last.
+// Add adds a run that has just ended to the totals, in the transaction that
+// ends the run. All transactions lock the rows of report_sum in the same order,
+// with the most contended rows last.
 func Add(ctx context.Context, tx *sqldb.Tx, e EndedRun) error {
 	loc, err := shareZone(ctx, tx, e.CompanyID)
 	if err != nil {
@@ -117,8 +118,8 @@ func Add(ctx context.Context, tx *sqldb.Tx, e EndedRun) error {
 }
 
 // Usage returns the totals of a query, grouped and sorted by the given
-// dimensions. It returns at most limit rows that follow the row with the sort
-// keys after.
+// dimensions. It returns at most limit rows, starting after the row with the
+// sort keys after.
 func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []string, limit int) ([]Row, error) {
 	if len(by) == 0 {
 		return nil, errors.New("report usage: no dimension to group by")
@@ -130,8 +131,8 @@ func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []s
 	return listUsage(ctx, tx, p, by, after, limit)
 }
 
-// SortKeys returns the values that the row is sorted by, with which Usage can
-// continue after it.
+// SortKeys returns the values by which the row is sorted. Usage accepts them as
+// the position after which a page begins.
 func (r Row) SortKeys(by []Dimension) []string {
 	var keys []string
 	for _, d := range by {
@@ -162,8 +163,8 @@ func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 	return sumTotal(ctx, tx, p)
 }
 
-// Runs returns at most limit runs that a query selects and that follow a
-// position. The runs that ended last come first.
+// Runs returns at most limit runs that a query selects, most recently ended
+// first, starting after the given position.
 func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Cursor, limit int) ([]Run, error) {
 	f, ok, err := filterOf(ctx, tx, q)
 	if err != nil || !ok {
@@ -173,8 +174,9 @@ func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Cursor, limit int) 
 }
 
 // Spent returns the number of tokens that a team was charged in the calendar
-// month of the given time, and the month as in 2026-11. The month is that of
-// the company's time zone. Runs that were added in the same transaction count.
+// month that contains at, and the month in the form 2026-11. The company's time
+// zone determines the month. Runs that were added in the same transaction are
+// included.
 func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.Time) (month string, tokens int64, err error) {
 	loc, err := Zone(ctx, tx, companyID)
 	if err != nil {
@@ -185,8 +187,8 @@ func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.
 	return month, tokens, err
 }
 
-// MonthStart returns the start of the calendar month that contains a time, in
-// the given time zone.
+// MonthStart returns the start of the calendar month that contains the time at,
+// in the given time zone.
 func MonthStart(at time.Time, loc *time.Location) time.Time {
 	_, first, _ := monthOf(at, loc)
 	return time.UnixMicro(dayStart(first, loc)).UTC()
@@ -205,11 +207,11 @@ func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, 
 }
 
 // SetZone sets the time zone of a company by its IANA name, and recomputes the
-// totals of all its days.
+// company's daily totals.
 func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
-	// Names in the time zone database begin with a capital letter. The same
-	// directory contains other files, such as localtime and time zones with
-	// leap seconds.
+	// Names in the time zone database begin with a capital letter. Its
+	// directory also contains other files, such as localtime and time zones
+	// with leap seconds.
 	if name == "" || name == "Local" || name[0] < 'A' || name[0] > 'Z' {
 		return errZone
 	}
@@ -230,7 +232,7 @@ func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 var errZone = fault.New(fault.Invalid, "This is not a time zone. Use an IANA name such as Europe/Paris.").On("time_zone")
 
 // Recount recomputes all totals of a company from its runs. It is for programs
-// that insert runs into the database themselves.
+// that insert runs into the database directly.
 func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	name, err := lockZone(ctx, tx, companyID)
 	if err != nil {
@@ -247,15 +249,15 @@ func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 }
 
 // Lock prevents other transactions from adding runs to a company's totals until
-// tx ends. A transaction that also locks the row of the company must do so
-// before it calls Lock.
+// tx ends. A transaction that also locks the company's row must do so before it
+// calls Lock.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := lockZone(ctx, tx, companyID)
 	return err
 }
 
 // shareZone returns the time zone of a company, and takes a shared lock that
-// keeps it from changing until the transaction ends.
+// prevents changes of the time zone until the transaction ends.
 func shareZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, tx.Dialect.ForShare)
 	if errors.Is(err, sqldb.ErrNoRows) {

@@ -12,42 +12,41 @@ import (
 // MaxYears is the maximum length of the period of a report, in years.
 const MaxYears = 10
 
-// errZoneChanged is returned for a further page of a report if the company has
-// changed its time zone since the first page. The days of the first page were
-// different ones.
+// errZoneChanged is returned for a later page of a report if the company's time
+// zone has changed since the first page, because the days are then different.
 var errZoneChanged = fault.New(fault.Invalid, "The time zone of this company was changed. Start again at the first page.").On("cursor")
 
 // Service reads reports, each page in a transaction of its own.
 type Service struct{ DB *sqldb.DB }
 
 // Request is a report that is read page by page. Reading the first page sets
-// the period and the time zone, so that all pages have the same.
+// the period and the time zone, so that they are the same for all pages.
 type Request struct {
 	// Query selects the runs. A zero From means the start of the current month,
 	// and a zero Until means now.
 	Query
-	// Zone is the name of the time zone of the earlier pages. It is "" before
-	// the first page.
+	// Zone is the time zone that was used for the earlier pages. It is ""
+	// before the first page.
 	Zone string
 }
 
-// UsagePage is a page of a report about groups of runs.
+// UsagePage is a page of a report whose rows are groups of runs.
 type UsagePage struct {
 	Rows   []Row
 	Totals Count
-	// Storage is the storage that the teams use now. It is set only on the
-	// first page.
+	// Storage is the storage that the teams currently use. It is set only on
+	// the first page.
 	Storage []TeamStorage
 }
 
-// RunPage is a page of a report about single runs.
+// RunPage is a page of a report whose rows are single runs.
 type RunPage struct {
 	Rows   []Run
 	Totals Count
 }
 
 // PeriodProblem returns the reason why a period is invalid, or "" if it is
-// valid. A period is always valid if one of the times is zero.
+// valid. A period in which one of the times is zero is always valid.
 func PeriodProblem(from, until time.Time) string {
 	switch {
 	case from.IsZero() || until.IsZero():
@@ -59,14 +58,14 @@ func PeriodProblem(from, until time.Time) string {
 	return ""
 }
 
-// ResolvePeriod sets the period and the time zone of a request where they are
-// omitted.
+// ResolvePeriod sets the time zone of a request, and its period if the period
+// is omitted.
 func (s *Service) ResolvePeriod(ctx context.Context, r *Request) error {
 	return s.readPage(ctx, r, func(*sqldb.Tx) error { return nil })
 }
 
-// ReadUsage returns the totals of a report and at most limit of its rows, which
-// follow the row with the sort keys after.
+// ReadUsage returns the totals of a report and at most limit of its rows,
+// starting after the row with the sort keys after.
 func (s *Service) ReadUsage(ctx context.Context, r *Request, by []Dimension, after []string, limit int) (UsagePage, error) {
 	var page UsagePage
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -84,8 +83,8 @@ func (s *Service) ReadUsage(ctx context.Context, r *Request, by []Dimension, aft
 	return page, err
 }
 
-// ReadUsageRows returns at most limit rows of a report that follow the row with
-// the sort keys after.
+// ReadUsageRows returns at most limit rows of a report, starting after the row
+// with the sort keys after.
 func (s *Service) ReadUsageRows(ctx context.Context, r *Request, by []Dimension, after []string, limit int) ([]Row, error) {
 	var rows []Row
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -96,8 +95,8 @@ func (s *Service) ReadUsageRows(ctx context.Context, r *Request, by []Dimension,
 	return rows, err
 }
 
-// ReadRuns returns the totals of a report and at most limit of its runs that
-// follow a position.
+// ReadRuns returns the totals of a report and at most limit of its runs,
+// starting after the given position.
 func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Cursor, limit int) (RunPage, error) {
 	var page RunPage
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -112,7 +111,8 @@ func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Cursor, limit
 	return page, err
 }
 
-// ReadRunRows returns at most limit runs of a report that follow a position.
+// ReadRunRows returns at most limit runs of a report, starting after the given
+// position.
 func (s *Service) ReadRunRows(ctx context.Context, r *Request, after *Cursor, limit int) ([]Run, error) {
 	var rows []Run
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -123,7 +123,8 @@ func (s *Service) ReadRunRows(ctx context.Context, r *Request, after *Cursor, li
 	return rows, err
 }
 
-// readPage calls fillIn on the request and then do, in one read transaction.
+// readPage calls fillIn on the request and then the function do, in one read
+// transaction.
 func (s *Service) readPage(ctx context.Context, r *Request, do func(*sqldb.Tx) error) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if err := r.fillIn(ctx, tx); err != nil {
@@ -133,8 +134,8 @@ func (s *Service) readPage(ctx context.Context, r *Request, do func(*sqldb.Tx) e
 	})
 }
 
-// fillIn sets the time zone of a request and, where omitted, its period: from
-// the start of the current month until now.
+// fillIn sets the time zone of a request. It sets an omitted start to the start
+// of the current month, and an omitted end to the current time.
 func (r *Request) fillIn(ctx context.Context, tx *sqldb.Tx) error {
 	zone, err := Zone(ctx, tx, r.CompanyID)
 	if err != nil {
@@ -150,7 +151,7 @@ func (r *Request) fillIn(ctx context.Context, tx *sqldb.Tx) error {
 		r.From = MonthStart(now, zone)
 	}
 	if r.Until.IsZero() {
-		r.Until = now.Add(time.Microsecond) // keeps the period from being empty if the month begins now
+		r.Until = now.Add(time.Microsecond) // prevents an empty period if the month begins at this moment
 	}
 	if problem := PeriodProblem(r.From, r.Until); problem != "" {
 		return fault.New(fault.Invalid, "Some parameters are not valid.").Field("end_utc", problem)

@@ -1,6 +1,6 @@
 package report
 
-// TeamStorage is how much storage the files of a team occupy now.
+// TeamStorage is the storage that the files of a team currently use.
 type TeamStorage struct {
 	TeamID, Name string
 	Used         int64  // in bytes

@@ -18,7 +18,7 @@ func zoneName(ctx context.Context, tx *sqldb.Tx, companyID, lock string) (name s
 	return name, err
 }
 
-// insertZone sets the time zone of a company that has none to UTC.
+// insertZone sets the time zone of a company to UTC if it has no time zone yet.
 func insertZone(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO report_zone (company_id, zone) VALUES ($1, 'UTC') ON CONFLICT (company_id) DO NOTHING`, companyID)
 	return err
@@ -29,16 +29,17 @@ func setZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	return err
 }
 
-// keys and counts are the columns of report_sum: what a row is about, and its
-// totals.
+// keys and counts are columns of report_sum: the properties that identify a
+// group of runs, and the totals of the group.
 const (
 	keys   = `team_id, person_id, tool_id, plugin, credential, credential_id`
 	counts = `runs, succeeded, failed, cancelled, results, tokens_charged, allowance_used, took_ms`
 )
 
-// addCounts adds a run to one row of report_sum in each grain. The statement
-// locks the rows in the order of its values. The rows common to all runs of a
-// company come last, so that other transactions wait for a short time.
+// addCounts adds a run to one row of report_sum in each grain (level of
+// detail). The statement locks the rows in the order of its values. Rows that
+// all runs of a company share come last, so that other transactions wait only
+// briefly.
 func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 	var took int64
 	if !e.Started.IsZero() {
@@ -71,8 +72,8 @@ func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 	return err
 }
 
-// runCounts are the columns counts for a single run, with the same values that
-// addCounts adds.
+// runCounts are SQL expressions for the columns counts of a single run, with
+// the same values that addCounts adds.
 const runCounts = `1 AS runs, CASE r.status WHEN 'succeeded' THEN 1 ELSE 0 END AS succeeded, CASE r.status WHEN 'failed' THEN 1 ELSE 0 END AS failed,
 	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, r.results,
 	r.tokens_charged, r.allowance_used, (r.finished - coalesce(r.started, r.finished)) / 1000 AS took_ms`
@@ -92,8 +93,9 @@ func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error 
 	return err
 }
 
-// recountDays recomputes the totals of a company in all grains with days. Only
-// the grain "all" is computed from the runs. The others are computed from it.
+// recountDays recomputes the totals of a company in all daily grains (levels of
+// detail). Only the grain "all" is computed from the runs; the coarser grains
+// are computed from the grain "all".
 func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.Location) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain <> 'quarter'`, companyID); err != nil {
 		return err
@@ -120,8 +122,8 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	return err
 }
 
-// coarser selects, for every row of the grain "all", the corresponding rows of
-// all coarser grains with days.
+// coarser is SQL that selects, for every row of the grain "all", the
+// corresponding rows of all coarser daily grains.
 const coarser = `
 	SELECT s.company_id, c.grain, s.slot, CASE c.grain WHEN 'team' THEN s.team_id ELSE '' END AS team_id,
 		CASE c.grain WHEN 'person' THEN s.person_id ELSE '' END AS person_id, CASE c.grain WHEN 'tool' THEN s.tool_id ELSE '' END AS tool_id,
@@ -130,14 +132,15 @@ const coarser = `
 	FROM report_sum s CROSS JOIN (SELECT 'team' AS grain UNION ALL SELECT 'person' UNION ALL SELECT 'tool' UNION ALL SELECT 'plugin'
 		UNION ALL SELECT 'credential' UNION ALL SELECT 'day') AS c`
 
-// daySlot is the SQL of dayOf: the day of a run in a time zone whose offset
-// changes.
+// daySlot returns an SQL expression that is equivalent to dayOf: the day of a
+// run in a time zone whose UTC offset changes.
 func daySlot(a *sqldb.Args, all []stretch) string {
 	var b strings.Builder
 	b.WriteString(`CASE`)
 	for _, s := range all {
-		// A day is added and subtracted again, so that the dividend is never
-		// negative: division of negative numbers rounds up.
+		// One day is added before the division and subtracted after it. The
+		// dividend is then never negative: SQL rounds negative quotients
+		// towards zero instead of down.
 		slot := `(r.finished + ` + a.Add(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
 		until := a.Add(s.until)
 		first := a.Add(s.first)
@@ -155,16 +158,16 @@ func personBy(ctx context.Context, tx *sqldb.Tx, key string) (id string, err err
 }
 
 // endedSince reports whether any run of a company ended at or after a moment,
-// in microseconds since 1970.
+// given in microseconds since 1970.
 func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int64) (any bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE company_id = $1 AND finished >= $2)`, companyID, moment).Scan(&any)
 	return any, err
 }
 
 // sumCharged returns the number of tokens that a team was charged from the day
-// first until before the day end. The query lists the days one by one, because
-// the day comes before the team in the primary key, and a range would read all
-// teams.
+// first up to, but not including, the day end. The query lists the days one by
+// one: the day comes before the team in the primary key, so a range of days
+// would read the rows of all teams.
 func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
 	var a sqldb.Args
 	company := a.Add(companyID)
@@ -179,7 +182,8 @@ func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, fir
 	return tokens, err
 }
 
-// whereClause returns the conditions of the filter, for columns with a prefix.
+// whereClause returns the filter as SQL conditions, with prefix in front of
+// each column name.
 func (f filter) whereClause(a *sqldb.Args, prefix string) string {
 	var b strings.Builder
 	for _, one := range [...]struct{ column, id string }{{"team_id", f.teamID}, {"tool_id", f.toolID}, {"person_id", f.personID}} {
@@ -190,8 +194,8 @@ func (f filter) whereClause(a *sqldb.Args, prefix string) string {
 	return b.String()
 }
 
-// rowsQuery returns the query of the sums and runs that answer the plan, with
-// the column names of sums, and day.
+// rowsQuery returns a query for the totals and runs that the plan needs. Its
+// result columns are day, keys and counts.
 func (p plan) rowsQuery(a *sqldb.Args) string {
 	company := a.Add(p.companyID)
 	var parts []string
@@ -203,7 +207,7 @@ func (p plan) rowsQuery(a *sqldb.Args) string {
 		case ofDays:
 			parts = append(parts, `SELECT slot AS day, `+keys+`, `+counts+` FROM report_sum s
 				WHERE company_id = `+company+` AND grain = `+a.Add(p.grain)+` AND `+within(`slot`)+p.whereClause(a, `s.`))
-		case ofQuarters: // asked for by day only
+		case ofQuarters: // used only for reports by day
 			parts = append(parts, `SELECT CAST(`+a.Add(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
 				WHERE company_id = `+company+` AND grain = 'quarter' AND `+within(`slot`))
 		case ofRuns:
@@ -214,9 +218,9 @@ func (p plan) rowsQuery(a *sqldb.Args) string {
 	return strings.Join(parts, ` UNION ALL `)
 }
 
-// sums are the totals as 64-bit integers in both PostgreSQL and SQLite. The
-// aliases differ from the column names, because in ORDER BY SQLite could
-// resolve a name to either.
+// sums are SQL expressions for the totals, as 64-bit integers in both
+// PostgreSQL and SQLite. The aliases differ from the column names, because
+// SQLite could resolve a name in ORDER BY to either one.
 const sums = `CAST(coalesce(sum(runs), 0) AS BIGINT) AS n1, CAST(coalesce(sum(succeeded), 0) AS BIGINT) AS n2, CAST(coalesce(sum(failed), 0) AS BIGINT) AS n3,
 	CAST(coalesce(sum(cancelled), 0) AS BIGINT) AS n4, CAST(coalesce(sum(results), 0) AS BIGINT) AS n5, CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) AS n6,
 	CAST(coalesce(sum(allowance_used), 0) AS BIGINT) AS n7, CAST(coalesce(sum(took_ms), 0) AS BIGINT) AS n8`
@@ -235,13 +239,13 @@ func sumTotal(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
 	return c, err
 }
 
-// columns are the columns of report_sum for each dimension.
+// columns maps each dimension to its columns of report_sum.
 var columns = map[Dimension][]string{
 	Day: {"day"}, Team: {"team_id"}, Person: {"person_id"}, Tool: {"tool_id"}, Plugin: {"plugin"}, Credential: {"credential", "credential_id"},
 }
 
-// names are the name columns to show in addition to the id of a dimension, and
-// the SQL joins that they need.
+// names maps a dimension to the name columns that are shown in addition to its
+// id, and to the SQL joins for these columns.
 var names = map[Dimension]struct{ columns, from string }{
 	Team:   {`coalesce(t.name, '')`, ` LEFT JOIN team t ON t.id = g.team_id`},
 	Person: {address, ` LEFT JOIN person p ON p.id = g.person_id`},
@@ -323,7 +327,7 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 				fields = append(fields, &r.Email)
 			case Credential:
 				fields = append(fields, &r.CredentialName)
-			case Day, Tool, Plugin: // have no name in addition to their key
+			case Day, Tool, Plugin: // these dimensions have no name in addition to their key
 			}
 		}
 		err = row.Scan(fields...)
@@ -361,17 +365,18 @@ func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Curso
 	})
 }
 
-// differ is an SQL condition that is true if two totals, one of them negated by
-// less, do not add up to zero.
+// differ is an SQL condition that is true if two totals are different. One of
+// the two must be negated (see less), so that equal totals sum to zero.
 const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum(cancelled) <> 0 OR sum(results) <> 0 OR sum(tokens_charged) <> 0
 	OR sum(allowance_used) <> 0 OR sum(took_ms) <> 0`
 
-// less are the negated columns counts, with which the checks subtract totals.
+// less lists the columns counts with a minus sign, so that the checks can
+// subtract totals.
 const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
 
-// Storage returns the storage that the teams of a company use, the largest
-// first, or that of a single team if teamID is set. Teams that use none are
-// left out.
+// Storage returns the storage that each team of a company uses, largest first,
+// or only that of one team if teamID is set. Teams that use no storage are not
+// included.
 func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]TeamStorage, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.name, s.used_bytes, s.limit_bytes FROM team t JOIN storage_account s ON s.account_id = t.id
@@ -382,9 +387,10 @@ func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]Tea
 		})
 }
 
-// Checks are SQL queries for violated invariants of reports. The first three
-// compare the totals of every grain with the runs. They do not check whether a
-// run is counted on the right day, which SQL cannot decide.
+// Checks are SQL queries that find violated invariants of reports. The first
+// three compare the totals of every grain (level of detail) with the runs. They
+// do not check whether a run is counted on the right day, because SQL cannot
+// compute the day.
 var Checks = []sqldb.Check{
 	{Name: "the finest totals match the runs", Query: `
 		SELECT 'company ' || company_id || ' team ' || team_id || ' person ' || person_id || ' tool ' || tool_id || ' plugin ' || plugin || ' ' || credential || ' ' || credential_id FROM (

@@ -1,8 +1,8 @@
 // Package mail sends plain-text mail: over SMTP or, if no mail server is
 // configured, to the standard error of the program.
 //
-// Messages are validated before they are sent, so that no part of one can add a
-// header or a recipient, or contain a terminal escape sequence.
+// Messages are validated before they are sent, so that no part of a message can
+// add a header or a recipient, or contain a terminal escape sequence.
 package mail
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Message is a mail to one recipient.
 type Message struct {
-	To      string // an e-mail address without a name
+	To      string // an e-mail address without a display name
 	Subject string
 	Text    string // lines end with \n
 }
@@ -25,14 +25,13 @@ type Message struct {
 type Sender interface {
 	// Send returns nil if the mail server accepted the message. A permanent
 	// error (see IsPermanent) means that this message will never be accepted;
-	// after any other error the caller should retry. The recipient can get the
-	// message twice if the connection broke before the server's response
-	// arrived.
+	// after any other error the caller should retry. After a retry, the
+	// recipient can get the message twice if the connection broke before the
+	// server's response arrived.
 	Send(ctx context.Context, m Message) error
 }
 
-// IsPermanent reports whether sending the message again would fail in the same
-// way.
+// IsPermanent reports whether err means that every retry would fail too.
 func IsPermanent(err error) bool {
 	_, ok := errors.AsType[permanent](err)
 	return ok
@@ -63,17 +62,17 @@ func (m Message) CheckMessage() error {
 	return nil
 }
 
-// isBareAddress reports whether s is an e-mail address without a name.
-// Addresses with a quoted local part are rejected, because it may contain
-// almost any character.
+// isBareAddress reports whether s is an e-mail address without a display name.
+// Addresses with a quoted local part are rejected, because a quoted part may
+// contain almost any character.
 func isBareAddress(s string) bool {
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s && len(s) <= maxAddress && isPrintable(s, "")
 }
 
-// isPrintable reports whether s is valid UTF-8 without control characters
-// except those in allowed. Line and paragraph separators count as control
-// characters.
+// isPrintable reports whether s is valid UTF-8 without control characters,
+// except the characters in allowed. Line and paragraph separators count as
+// control characters.
 func isPrintable(s, allowed string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) && !strings.ContainsRune(allowed, r)

@@ -9,8 +9,8 @@ import (
 )
 
 // Print returns a sender that writes messages to w. It is for installations
-// without a mail server, where the operator passes on the links in the
-// messages.
+// without a mail server, where the operator forwards the links in the messages
+// to the recipients.
 func Print(w io.Writer) Sender { return &printer{w: w} }
 
 type printer struct {
@@ -34,7 +34,7 @@ func (p *printer) Send(_ context.Context, m Message) error {
 	b.WriteString("\n\n")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, err := io.WriteString(p.w, b.String()); err != nil { // a single write, because the log is also written to w
+	if _, err := io.WriteString(p.w, b.String()); err != nil { // a single write, so that log lines, which also go to w, cannot split the message
 		return fmt.Errorf("print mail: %w", err)
 	}
 	return nil

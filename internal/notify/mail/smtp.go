@@ -21,18 +21,18 @@ import (
 // Settings configures the connection to a mail server.
 type Settings struct {
 	Address string // host:port
-	// From is the sender's e-mail address, with or without a name.
+	// From is the sender's e-mail address, with or without a display name.
 	From string
 	// Username and Password are for authentication. If they are empty, the
 	// client does not authenticate.
 	Username, Password string
-	// TLS is "starttls" (required from the server), "tls" (from the first byte)
-	// or "none".
+	// TLS is "starttls" (the server must support STARTTLS), "tls" (TLS from the
+	// first byte) or "none".
 	TLS string
-	// Timeout is the time limit of the connection. The default is 30 s.
+	// Timeout is the time limit of a connection. The default is 30 s.
 	Timeout time.Duration
-	// Roots are the trusted root certificates. The default is those of the
-	// system.
+	// Roots are the trusted root certificates. The default is the system's root
+	// certificates.
 	Roots *x509.CertPool
 }
 
@@ -73,8 +73,8 @@ func SMTP(s Settings) (Sender, error) {
 	}
 	if s.Username != "" {
 		options = append(options, gomail.WithUsername(s.Username), gomail.WithPassword(s.Password),
-			// Microsoft's servers support only LOGIN. Neither mechanism sends a
-			// password without TLS, except to this machine.
+			// Microsoft's servers support only LOGIN. Neither PLAIN nor LOGIN
+			// sends a password without TLS, except to this machine.
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
 	server.options = options
@@ -99,9 +99,9 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	if err := m.CheckMessage(); err != nil {
 		return err
 	}
-	// After connecting, the library ignores the context, and it leaves the
-	// connection open if the server rejects the client. So the connection is
-	// closed here when Send ends.
+	// After connecting, the library ignores the context. It also leaves the
+	// connection open if the server rejects the client. Therefore the
+	// connection is closed when Send returns.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	dial := func(dialling context.Context, _, _ string) (net.Conn, error) {
@@ -119,8 +119,8 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	err = client.DialAndSendWithContext(ctx, msg)
 	switch {
 	case msg.IsDelivered():
-		// If an error occurs after the server has accepted the message, the
-		// message must not be sent again.
+		// The server has accepted the message, so it must not be sent again
+		// because of a later error.
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("send mail: %w", context.Cause(ctx))
@@ -143,8 +143,8 @@ func (s *server) composeMessage(m Message) *gomail.Msg {
 }
 
 // links matches URLs. They are removed from error messages, because a server
-// may quote the message in its response, and anyone who has such a link can use
-// it once.
+// may quote the message in its response, and anyone who has a one-time link can
+// use it.
 var links = regexp.MustCompile(`(?i)[a-z]+://\S+`)
 
 // classifyError returns a permanent error if the server rejected the message or

@@ -1,7 +1,7 @@
 // Package mailqueue sends mail in background jobs.
 //
-// A message is queued in the transaction that causes it, and sent after the
-// commit by any node that runs jobs. Messages are encrypted in the queue,
+// A message is queued in the transaction that causes it. After the commit, any
+// node that runs background jobs sends it. Messages are encrypted in the queue,
 // because they contain links that work for anyone who has them.
 package mailqueue
 
@@ -32,8 +32,8 @@ type Outbox struct {
 	Box   keyring.Box
 }
 
-// QueueMessage queues the message, which is sent after tx commits. It returns
-// an error if the message is invalid.
+// QueueMessage queues the message for sending after tx commits. It returns an
+// error if the message is invalid.
 func (o Outbox) QueueMessage(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err := m.CheckMessage(); err != nil {
 		return fmt.Errorf("queue mail: %w", err)
@@ -52,13 +52,15 @@ func (o Outbox) QueueMessage(ctx context.Context, tx *sqldb.Tx, m mail.Message) 
 	return nil
 }
 
-// Handler returns the handler for jobs that send queued mail. box must have the
-// key with which the messages were queued. Every node that runs jobs must have
-// the same sender.
+// Handler returns the handler for background jobs that send queued mail. box
+// must have the key with which the messages were encrypted. All nodes that run
+// background jobs must have the same mail settings, because any of them can
+// send a message.
 func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	return queue.Handler{
 		Kind: Kind,
-		// A mail server may be down for most of a working day.
+		// These retries cover a mail server that is down for most of a working
+		// day.
 		Retry:    []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour},
 		Timeout:  time.Minute,
 		Parallel: 4,
@@ -79,7 +81,7 @@ func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	}
 }
 
-// openMessage decrypts the message in the arguments of a job.
+// openMessage decrypts the message in the arguments of a background job.
 func openMessage(box keyring.Box, args []byte) (mail.Message, error) {
 	var l jobArgs
 	if err := json.Unmarshal(args, &l); err != nil {

@@ -8,8 +8,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// GetFor returns the webhook secret of the principal's account, and creates it
-// if there is none.
+// GetFor returns the webhook secret of the principal's account, and creates the
+// secret if there is none.
 func (s *Secrets) GetFor(ctx context.Context, db *sqldb.DB, p principal.Principal) (secret Secret, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := p.LockOwner(ctx, tx); err != nil {
@@ -38,8 +38,8 @@ func (s *Secrets) RotateFor(ctx context.Context, db *sqldb.DB, p principal.Princ
 	return secret, err
 }
 
-// RecordFirstSecret adds an audit entry for a secret that was created to sign
-// the first event of an account, before anyone had requested the secret.
+// RecordFirstSecret adds an audit log entry about a secret that was created to
+// sign the first event of an account, before anyone had requested the secret.
 func RecordFirstSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	p, err := principal.ForAccount(ctx, tx, accountID)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Backlog describes the webhook events that wait to be sent, on all nodes
-// together.
+// Backlog describes the webhook events that are waiting to be sent, on all
+// nodes together.
 type Backlog struct {
 	Waiting int64     // number of waiting events, at most countedEvents
-	Due     time.Time // when the most overdue event was due; zero if none is overdue
+	Due     time.Time // due time of the most overdue event; zero if none is overdue
 	Paused  int64     // number of hosts with an open circuit breaker, at most countedEvents
 }
 

@@ -9,17 +9,17 @@ import (
 
 const (
 	// After circuitAfter consecutive failures, the circuit breaker of a host
-	// opens for circuitFirst: no events are sent to the host. Each further
-	// failure doubles this time, up to circuitMax.
+	// opens for the time circuitFirst, during which no events are sent to the
+	// host. Each further failure doubles this time, up to circuitMax.
 	circuitAfter = 20
 	circuitFirst = time.Minute
 	circuitMax   = 30 * time.Minute
 )
 
 // countFailure counts a failure of a host, and opens its circuit breaker after
-// too many. Failures while the circuit breaker is open belong to attempts that
-// began earlier and do not count. So above circuitAfter, each further failure
-// stands for one attempt after a pause.
+// too many. A failure while the circuit breaker is open belongs to an attempt
+// that began earlier and does not count. Therefore each counted failure above
+// circuitAfter belongs to an attempt that began after a pause.
 func (s *Sender) countFailure(ctx context.Context, tx *sqldb.Tx, host string) error {
 	n, err := addFailure(ctx, tx, host)
 	if err != nil || n < circuitAfter {

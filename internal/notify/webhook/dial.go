@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	maxAddresses = 3        // IP addresses of a host to which a connection is attempted; all of them are checked
+	maxAddresses = 3        // maximum number of a host's IP addresses to which a connection is attempted; all of them are checked
 	maxHeader    = 16 << 10 // maximum size of a response header in bytes
 )
 
-// stepError is an error before a response was received: at name resolution,
-// connecting or TLS.
+// stepError is an error that occurred before a response was received: in name
+// resolution, in connecting or in the TLS handshake.
 type stepError struct {
 	word string
 	err  error
@@ -44,9 +44,9 @@ type dialer struct {
 // without http.Client, so redirects are not followed.
 func (c *dialer) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy: nil, // with a proxy, the guard would check the IP address of the proxy instead of the receiver's
+		Proxy: nil, // with a proxy, the guard would check the proxy's IP address instead of the receiver's
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return nil, &stepError{failBlocked, netguard.ErrBlocked} // only HTTPS is allowed
+			return nil, &stepError{failBlocked, netguard.ErrBlocked} // only HTTPS connections are allowed
 		},
 		DialTLSContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return c.dialTLS(ctx, address) },
 		DisableKeepAlives:      true,
@@ -55,7 +55,7 @@ func (c *dialer) newTransport() *http.Transport {
 	}
 }
 
-// dialTLS connects to address, which has the form host:port, with TLS.
+// dialTLS opens a TLS connection to address, which has the form host:port.
 func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) 
 		return nil, err
 	}
 	if end, ok := ctx.Deadline(); ok {
-		_ = raw.SetDeadline(end) // applies also to reads after the handshake
+		_ = raw.SetDeadline(end) // also applies to reads after the handshake
 	}
 	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -81,8 +81,8 @@ func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) 
 	return conn, nil
 }
 
-// resolveHost returns the IP addresses of a host. If any of them is blocked,
-// the whole host is blocked, because a legitimate receiver has no such address.
+// resolveHost returns the IP addresses of a host. If any of them is blocked, it
+// returns an error, because a legitimate receiver has no blocked address.
 func (c *dialer) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -120,8 +120,8 @@ func (c *dialer) connectFirst(ctx context.Context, addrs []netip.Addr, port stri
 }
 
 // checkSocket checks the IP address and port again when the socket is created.
-// Nothing happens between this check and the connection, so it is reliable even
-// if the code before it changes.
+// The connection is made immediately after this check, so the check is reliable
+// even if the code before it changes.
 func (c *dialer) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -15,22 +15,22 @@ const (
 	maxLabel = 63
 
 	portHTTPS     = 443
-	firstUserPort = 1024 // lower ports are for system services
+	firstUserPort = 1024 // lower ports are reserved for system services
 )
 
 // Guard protects webhooks against server-side request forgery (SSRF): it
-// decides which URLs and IP addresses a receiver may have.
+// determines which URLs and IP addresses are allowed for receivers.
 type Guard struct{ border *netguard.Guard }
 
-// NewGuard returns a guard that allows the public internet and, in addition,
-// the networks in allow.
+// NewGuard returns a guard that allows the public internet and the networks in
+// allow.
 func NewGuard(allow []netip.Prefix) *Guard { return &Guard{netguard.New(allow)} }
 
 func isAllowedPort(n uint64) bool { return n == portHTTPS || n >= firstUserPort && n <= 65535 }
 
 // CheckURL returns the problem with a receiver's URL, as a sentence for the
-// person who entered it. It returns "" if the URL is valid. It does not resolve
-// the host name: IP addresses are checked at every connection.
+// person who entered it, or "" if the URL is valid. It does not resolve the
+// host name: IP addresses are checked at every connection.
 func (g *Guard) CheckURL(raw string) (problem string) {
 	switch {
 	case len(raw) > maxURL:
@@ -69,8 +69,8 @@ func (g *Guard) CheckURL(raw string) (problem string) {
 	return g.checkName(strings.ToLower(name))
 }
 
-// checkLiteral is CheckURL for a host that is an IP address. Only one spelling
-// of each address is accepted, so that all programs interpret it in the same
+// checkLiteral is CheckURL for a host that is an IP address. It accepts only
+// one spelling of each address, so that all programs interpret it in the same
 // way.
 func (g *Guard) checkLiteral(name string) string {
 	ip, err := netip.ParseAddr(name)
@@ -108,9 +108,9 @@ func (g *Guard) checkName(name string) string {
 	return ""
 }
 
-// isNumeric reports whether some programs would interpret a host name with this
-// last label as an IPv4 address. For example, 2130706433, 0x7f.1, 0177.0.0.1
-// and 127.1 can all mean 127.0.0.1.
+// isNumeric reports whether some programs would interpret a host name that ends
+// with this label as an IPv4 address. For example, 2130706433, 0x7f.1,
+// 0177.0.0.1 and 127.1 can all mean 127.0.0.1.
 func isNumeric(label string) bool {
 	digits := "0123456789"
 	if rest, hex := strings.CutPrefix(label, "0x"); hex {

@@ -40,7 +40,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 	return m
 }
 
-// countAttempt adds an attempt to the metrics.
+// countAttempt counts an attempt in the metrics.
 func (m *metrics) countAttempt(o outcome) {
 	word := o.word
 	if o.isDelivered() {

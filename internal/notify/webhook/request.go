@@ -19,7 +19,7 @@ import (
 
 const (
 	userAgent     = "Atelier-Webhooks/1"
-	maxAnswer     = 64 << 10 // maximum number of bytes of a response body that are read and discarded
+	maxAnswer     = 64 << 10 // maximum number of bytes of a response body that are read; they are discarded
 	maxRetryAfter = 24 * time.Hour
 )
 
@@ -28,16 +28,16 @@ type outcome struct {
 	status     int    // HTTP status of the response; 0 if there was none
 	word       string // reason for the failure, such as failTimeout; empty if delivered
 	took       time.Duration
-	retryAfter time.Duration // wait that the receiver requested with Retry-After
+	retryAfter time.Duration // waiting time that the receiver requested with Retry-After
 }
 
 func (o outcome) isDelivered() bool { return o.status >= 200 && o.status <= 299 }
 
 // attemptDelivery sends an event once. err is set only for internal failures
-// and is for the log.
+// and is intended for the log.
 func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, err error) {
 	defer func() {
-		if p := recover(); p != nil { // a panic for one event must not stop the delivery of others
+		if p := recover(); p != nil { // a panic in one attempt must not stop the delivery of other events
 			o = outcome{word: failInternal}
 			err = fmt.Errorf("panic: %v", p)
 		}
@@ -68,10 +68,10 @@ func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, er
 		o.word = failStatus
 	}
 	o.retryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), s.o.Now())
-	// The status alone decides the outcome. The body is read, within the
-	// timeout of the attempt, so that the receiver does not see a broken
-	// connection. After a status 101 there is no body, and reading would not
-	// stop when ctx ends.
+	// Only the status determines the outcome. The body is read, within the
+	// timeout of the attempt, so that the receiver does not get a broken
+	// connection. After a status 101 there is no body, and reading would
+	// continue after ctx ends.
 	if o.status >= 200 {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
 	}
@@ -93,7 +93,7 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	for _, secret := range secrets {
 		hook, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
-			return nil, errors.New("sign event: the secret is damaged") // the library's error could contain parts of the secret
+			return nil, errors.New("sign event: the secret is damaged") // the library's error could contain a part of the secret
 		}
 		one, err := hook.Sign(e.id, now, body)
 		if err != nil {
@@ -113,8 +113,8 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	return req, nil
 }
 
-// eventBody returns the body to send for an event. For events about runs it is
-// generated anew for each attempt.
+// eventBody returns the body to send for an event. The body of an event about a
+// run is generated anew for each attempt.
 func (s *Sender) eventBody(ctx context.Context, e dueEvent) (body []byte, err error) {
 	if e.runID != "" {
 		return s.o.Events.EventBody(ctx, e.runID)
@@ -144,8 +144,8 @@ func failureWord(ctx context.Context, err error) string {
 }
 
 // parseRetryAfter parses a Retry-After header, which is a number of seconds or
-// a date (RFC 9110 section 10.2.3), and returns the wait, at most
-// maxRetryAfter. It returns 0 for an invalid value.
+// a date (RFC 9110 section 10.2.3). It returns the waiting time, at most
+// maxRetryAfter, or 0 for an invalid value.
 func parseRetryAfter(text string, now time.Time) time.Duration {
 	if text == "" {
 		return 0

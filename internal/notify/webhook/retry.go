@@ -10,7 +10,7 @@ import (
 )
 
 // recordOutcome stores the outcome of an attempt, unless another sender has
-// taken over the event.
+// taken over the event in the meantime.
 func (s *Sender) recordOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, o outcome) error {
 	before, held, err := lockLeased(ctx, tx, e)
 	if err != nil || !held {
@@ -35,12 +35,12 @@ func (s *Sender) recordOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, o 
 	return s.countFailure(ctx, tx, e.host)
 }
 
-// nextStep returns the state of an event after an attempt that ended now with
-// the outcome o.
+// nextStep returns the state of an event after an attempt that ended at the
+// time now with the outcome o.
 func nextStep(schedule []time.Duration, before history, o outcome, now time.Time) step {
 	n := before.attempts
 	if !before.delivered && !before.gone && n <= len(schedule) {
-		n++ // manual redeliveries of an event that has ended do not count
+		n++ // manual redeliveries of an event in a final state do not count
 	}
 	switch {
 	case o.isDelivered(), before.delivered:

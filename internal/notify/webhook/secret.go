@@ -16,8 +16,8 @@ const (
 	secretLength = 32 // in bytes; Standard Webhooks requires 24 to 64
 )
 
-// Box encrypts stored values; keyring.Box implements it. Open needs the same
-// about as Seal.
+// Box encrypts stored values; keyring.Box implements it. Open must be called
+// with the same value of about as Seal.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
@@ -27,8 +27,8 @@ type Box interface {
 type Secret struct {
 	Value              string // begins with whsec_
 	Created            time.Time
-	PreviousValidUntil time.Time // until when the previous secret also signs; zero if it no longer does
-	Fresh              bool      // GetSecret has just created it
+	PreviousValidUntil time.Time // end of the time in which the previous secret also signs; zero if it no longer signs
+	Fresh              bool      // GetSecret has just created the secret
 }
 
 // Secrets manages the webhook secrets of all accounts, which are stored
@@ -38,12 +38,12 @@ type Secrets struct {
 	overlap time.Duration
 }
 
-// NewSecrets returns a Secrets that encrypts with box. A replaced secret
-// continues to sign events for the duration overlap.
+// NewSecrets returns a Secrets that encrypts with box. After a rotation, the
+// old secret continues to sign events for the duration overlap.
 func NewSecrets(box Box, overlap time.Duration) *Secrets { return &Secrets{box, overlap} }
 
 // GetSecret returns the secret of an account, and creates it if there is none.
-// So tx must not be read-only.
+// Therefore tx must not be read-only.
 func (s *Secrets) GetSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 	if err != nil {
@@ -54,8 +54,9 @@ func (s *Secrets) GetSecret(ctx context.Context, tx *sqldb.Tx, accountID string)
 	return secret, err
 }
 
-// RotateSecret replaces the secret of an account. The old secret continues to
-// sign events for the overlap. The one before it no longer does.
+// RotateSecret replaces the secret of an account. The replaced secret continues
+// to sign events for the duration of the overlap. Any older secret stops
+// signing immediately.
 func (s *Secrets) RotateSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	if err := replaceSecret(ctx, tx, accountID, s.generateSecret(accountID), tx.Now.Add(s.overlap)); err != nil {
 		return Secret{}, fmt.Errorf("rotate webhook secret: %w", err)
@@ -89,8 +90,8 @@ func (s *Secrets) readSecret(ctx context.Context, tx *sqldb.Tx, accountID string
 }
 
 // signingSecrets returns the secrets that currently sign events of an account:
-// the current one and, during the overlap, the previous one. If the account has
-// no secret yet, it creates one and calls made.
+// the current secret and, during the overlap, the previous one. If the account
+// has no secret yet, it creates one and calls the function made.
 func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID string, made func(context.Context, *sqldb.Tx, string) error) (values []string, err error) {
 	read := func(tx *sqldb.Tx) error {
 		kept, err := findSecret(ctx, tx, accountID)
@@ -112,7 +113,7 @@ func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID st
 		return nil
 	}
 	err = db.Read(ctx, read)
-	if errors.Is(err, sqldb.ErrNoRows) { // the account's first event, and nobody has requested the secret yet
+	if errors.Is(err, sqldb.ErrNoRows) { // this is the account's first event, and nobody has requested the secret yet
 		err = db.Write(ctx, func(tx *sqldb.Tx) error {
 			fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 			if err != nil {

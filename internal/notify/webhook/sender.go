@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	pollInterval = time.Second // how often a sender looks for events that other nodes added
+	pollInterval = time.Second // how often a sender queries the database for events that other nodes added
 
-	// leaseMargin is how long a lease lasts beyond the timeout of the attempt.
-	// recordTimeout is how long storing the outcome is retried, which must be
-	// within that time.
+	// leaseMargin is how much longer a lease lasts than the timeout of an
+	// attempt. recordTimeout is how long a sender retries to store the outcome;
+	// it must be less than leaseMargin.
 	leaseMargin   = 30 * time.Second
 	recordTimeout = 20 * time.Second
 )
@@ -35,7 +35,7 @@ const (
 // EventSource creates the bodies of events about runs.
 type EventSource interface {
 	// EventBody returns the JSON representation of a run that has ended. The
-	// sender calls it at each attempt, so that the links in it have not
+	// sender calls it at each attempt, so that links in the body have not
 	// expired.
 	EventBody(ctx context.Context, runID string) ([]byte, error)
 }
@@ -45,30 +45,30 @@ type EventSource interface {
 type Options struct {
 	DB      *sqldb.DB
 	Secrets *Secrets
-	// SecretMade, if not nil, is called when a secret was created for the first
+	// SecretMade, if not nil, is called when a secret is created for the first
 	// event of an account, in the same transaction.
 	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
 	Guard      *Guard
 	Events     EventSource
-	// Loop is the loop that the sender runs. Services that add events can be
-	// created before the sender and wake this loop. The default is a new loop,
-	// which only WakeSender wakes.
+	// Loop is the loop that the sender runs. A loop can be created before the
+	// sender, so that services that add events can wake it. The default is a
+	// new loop, which only WakeSender wakes.
 	Loop *dispatch.Loop
 	Log  *slog.Logger // default: nothing is logged
-	// Now is the local clock, which provides the timestamps of requests:
-	// receivers compare them with their own clock. The times when events are
-	// due follow the clock of the database.
+	// Now returns the local time for the timestamps in requests, because
+	// receivers compare them with their own clock. The due times of events use
+	// the clock of the database.
 	Now func() time.Time
 
 	Timeout  time.Duration   // time limit of one attempt, including DNS; default 15 s
-	Schedule []time.Duration // waits between attempts; default: none, so a single attempt
-	Grace    time.Duration   // time for attempts in progress when Run ends; default 5 s
+	Schedule []time.Duration // waiting times between attempts; default: none, so there is a single attempt
+	Grace    time.Duration   // time that attempts in progress have to finish when Run ends; default 5 s
 	Parallel int             // maximum number of concurrent attempts; default 64
 	PerHost  int             // maximum number of concurrent attempts per host; default 4
 
 	Metrics  prometheus.Registerer // default: metrics are not registered
-	RootCAs  *x509.CertPool        // trusted root certificates; default: those of the system
-	Resolver *net.Resolver         // default: the resolver of the system
+	RootCAs  *x509.CertPool        // trusted root certificates; default: the system's root certificates
+	Resolver *net.Resolver         // default: the system's resolver
 }
 
 // Sender delivers events. Several senders can use the same database.
@@ -103,20 +103,20 @@ func New(o Options) *Sender {
 	}
 }
 
-// WakeSender makes the sender look for events immediately. Otherwise it does so
-// once a second.
+// WakeSender makes the sender query the database for events immediately instead
+// of at the next interval of one second.
 func (s *Sender) WakeSender() { s.o.Loop.Wake() }
 
 // Run delivers events until ctx ends. Attempts in progress then have the time
-// Grace to finish; the rest are cancelled and left to the next sender. Run
-// returns when all attempts have ended.
+// Grace to finish. After that they are cancelled, and another sender delivers
+// their events later. Run returns when all attempts have ended.
 func (s *Sender) Run(ctx context.Context) error {
 	if !s.active.CompareAndSwap(false, true) {
 		return errors.New("send events: the sender is already running")
 	}
 	defer s.active.Store(false)
-	// Attempts continue after ctx ends, and no transaction is cancelled: an
-	// event that was leased must be sent or its lease released.
+	// Attempts continue after ctx ends, and no transaction is cancelled: a
+	// leased event must be sent or its lease released.
 	lasting, cancelAttempts := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelAttempts()
 
@@ -133,11 +133,11 @@ func (s *Sender) Run(ctx context.Context) error {
 	return nil
 }
 
-// sendDue starts an attempt for every event that is due and gets a slot. It
+// sendDue starts an attempt for every due event for which a slot is free. It
 // returns how long to wait before the next call.
 func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	if !s.slots.hasFree() {
-		return pollInterval, nil // the sender is woken when an attempt ends
+		return pollInterval, nil // the end of an attempt wakes the sender
 	}
 	full, soon := s.slots.fullHosts(s.o.Now())
 	wait = pollInterval
@@ -172,8 +172,8 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// leaseEvents leases events for this sender, and returns those that no other
-// sender has leased.
+// leaseEvents takes the leases of the given events, and returns the events for
+// which it succeeded. The others are leased by another sender.
 func (s *Sender) leaseEvents(ctx context.Context, events []dueEvent) (leased []dueEvent, err error) {
 	// All senders lock rows in the same order, so that they cannot deadlock.
 	events = slices.SortedFunc(slices.Values(events), func(a, b dueEvent) int { return strings.Compare(a.id, b.id) })
@@ -205,7 +205,7 @@ func (s *Sender) deliverEvent(ctx context.Context, e dueEvent) {
 		failpoint.Hit("hook.after_2xx_before_record")
 	}
 	finish := func(ctx context.Context, tx *sqldb.Tx) error { return s.recordOutcome(ctx, tx, e, o) }
-	if o.status == 0 && ctx.Err() != nil { // cancelled by this process, so this is no failure of the receiver
+	if o.status == 0 && ctx.Err() != nil { // this process cancelled the attempt, so it is not a failure of the receiver
 		finish = func(ctx context.Context, tx *sqldb.Tx) error { return endLease(ctx, tx, e) }
 	} else {
 		s.metrics.countAttempt(o)
@@ -216,8 +216,8 @@ func (s *Sender) deliverEvent(ctx context.Context, e dueEvent) {
 	s.retryWrite(context.WithoutCancel(ctx), e, finish)
 }
 
-// retryWrite runs fn in a transaction and retries for up to recordTimeout. An
-// event whose outcome cannot be stored is sent again later.
+// retryWrite runs fn in a transaction and retries it for up to recordTimeout.
+// If the outcome of an attempt cannot be stored, the event is sent again later.
 func (s *Sender) retryWrite(ctx context.Context, e dueEvent, fn func(context.Context, *sqldb.Tx) error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()

@@ -10,23 +10,23 @@ import (
 )
 
 // spacing is the minimum interval between two attempts for one host. It is
-// slightly more than a tenth of a second, so that a receiver never counts
-// eleven attempts in a second.
+// slightly longer than a tenth of a second, so that no receiver gets more than
+// ten attempts within a second.
 const spacing = 110 * time.Millisecond
 
-// slots limits the concurrent attempts of this process, so that one receiver
-// does not delay the events of others:
+// slots limits the concurrent attempts of this process, so that a slow receiver
+// does not delay the events of others. Each attempt needs a slot:
 //
-//   - A host has at most perHost slots, and only one while it fails.
+//   - A host has at most perHost slots, and only one while its attempts fail.
 //   - A host that already has a slot gets another only while less than half of
-//     all slots are in use. The rest is for hosts without a slot.
+//     all slots are in use. The other half is reserved for hosts without one.
 type slots struct {
 	parallel, perHost int
 
 	mu    sync.Mutex
 	total int
 	busy  map[string]int           // number of slots in use, by host
-	pace  map[string]*rate.Limiter // limits the rate of attempts, by host; only for hosts with a recent attempt
+	pace  map[string]*rate.Limiter // limits the rate of attempts, by host; contains only hosts with a recent attempt
 }
 
 func newSlots(parallel, perHost int) *slots {
@@ -34,13 +34,14 @@ func newSlots(parallel, perHost int) *slots {
 }
 
 // fullHosts returns the hosts that cannot get a slot now. soon is true if some
-// of them only have to wait for the spacing, not for another attempt to end.
+// of them are only waiting for the interval spacing, not for another attempt to
+// end.
 func (s *slots) fullHosts(now time.Time) (hosts []string, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for host, l := range s.pace {
 		if l.TokensAt(now) >= 1 {
-			delete(s.pace, host) // a new limiter would be in the same state
+			delete(s.pace, host) // a new limiter would have the same state
 			continue
 		}
 		hosts = append(hosts, host)
@@ -62,9 +63,9 @@ func (s *slots) hasFree() bool {
 	return s.total < s.parallel
 }
 
-// takeSlots assigns slots to events, first to those of hosts that have the
-// fewest slots. It returns the events that got a slot. soon is true if some
-// other events only have to wait for the spacing of their host.
+// takeSlots assigns slots to events, beginning with events of hosts that have
+// the fewest slots. It returns the events that got a slot. soon is true if some
+// of the other events are only waiting for the interval spacing of their host.
 func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +93,7 @@ func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, s
 	return taken, soon
 }
 
-// releaseSlot releases a slot of a host.
+// releaseSlot releases one of the slots of a host.
 func (s *slots) releaseSlot(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ type secretRow struct {
 }
 
 // insertSecret stores an encrypted secret unless the account already has one.
-// fresh reports whether it was stored.
+// fresh reports whether the secret was stored.
 func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
@@ -93,7 +93,8 @@ func insertNotice(ctx context.Context, tx *sqldb.Tx, id, host string, n Notice) 
 	return err
 }
 
-// noticeBody returns the JSON body of a notice.
+// noticeBody returns the JSON body of a notice (an event that is not about a
+// run).
 func noticeBody(ctx context.Context, tx *sqldb.Tx, id string) (body string, err error) {
 	err = tx.QueryRow(ctx, `SELECT body FROM webhook_event WHERE id = $1 AND run_id IS NULL`, id).Scan(&body)
 	return body, err
@@ -136,21 +137,22 @@ func makeDue(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err e
 	return found, err
 }
 
-// dueEvent is an event that a sender is to deliver.
+// dueEvent is an event that is due for delivery.
 type dueEvent struct {
 	id, accountID, url, host string
 	runID                    string // empty for a notice
 
-	failing bool // the last attempt to reach the host failed
-	rank    int  // position among the due events of its host, from 1
+	failing bool // the last attempt for the host failed
+	rank    int  // position among the due events of the same host, from 1
 
 	at    time.Time // when the event was leased
 	until time.Time // when the lease expires
 }
 
-// dueEvents returns up to limit events that can be sent now, at most perHost of
-// each host. The event of each host that has been due longest comes first.
-// Hosts with an open circuit breaker and the hosts in without are skipped.
+// dueEvents returns at most limit events that can be sent now, and at most
+// perHost of them per host. The longest overdue event of every host comes
+// first, then the second of every host, and so on. Hosts with an open circuit
+// breaker and the hosts in without are skipped.
 func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]dueEvent, error) {
 	args := sqldb.Args{sqldb.At(tx.Now), perHost, limit}
 	exclude := ""
@@ -172,8 +174,8 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 }
 
 // takeLease leases an event until e.until. It returns false if another sender
-// has leased the event: concurrent senders wait for the lock on its row, and
-// only one gets the lease.
+// has leased the event: concurrent senders wait for the lock on the event's
+// row, and only one gets the lease.
 func takeLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET lease_until = $2
@@ -189,7 +191,8 @@ func endLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) error {
 }
 
 // lockLeased locks the row of an event if the lease of e is still valid, and
-// returns the event's history. held is false if another sender has taken over.
+// returns the event's history. held is false if another sender has taken over
+// the event.
 func lockLeased(ctx context.Context, tx *sqldb.Tx, e dueEvent) (s history, held bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT attempts FROM webhook_event WHERE id = $1 AND lease_until = $2`+tx.Dialect.ForUpdate,
 		e.id, sqldb.At(e.until)).Scan(&s.attempts)
@@ -240,8 +243,8 @@ func openCircuit(ctx context.Context, tx *sqldb.Tx, host string, until time.Time
 	return err
 }
 
-// deleteFailures deletes the row of a host after a successful delivery: only
-// hosts that failed have a row.
+// deleteFailures deletes the row of a host after a successful delivery, because
+// only hosts whose last attempt failed have a row.
 func deleteFailures(ctx context.Context, tx *sqldb.Tx, host string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM webhook_host WHERE host = $1`, host)
 	return err

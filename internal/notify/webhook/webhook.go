@@ -2,10 +2,10 @@
 // by HTTP POST.
 //
 // An event is a row that is written in the transaction that causes the event. A
-// Sender on any node leases it, sends it and stores the outcome. Every request
-// is signed according to Standard Webhooks 1.0.0 with the secret of the
+// Sender on any node leases the event, sends it and stores the outcome. Every
+// request is signed according to Standard Webhooks 1.0.0 with the secret of the
 // account. The body of an event about a run is generated anew at each attempt.
-// A notice, which is not about a run, is stored with its body.
+// A notice, which is an event that is not about a run, is stored with its body.
 //
 //	waiting ──2xx──▶ delivered
 //	  ▲ │ ├──410──▶ gone
@@ -13,17 +13,17 @@
 //	  └─┘ any other failure
 //
 // An event is sent at least once, always with the same webhook-id. If a sender
-// dies between the receiver's response and storing it, the lease expires and
-// the event is sent again. The time when a lease expires is also its fencing
-// token: a sender whose lease was replaced stores nothing.
+// dies after the receiver has responded and before the outcome is stored, the
+// lease expires and the event is sent again. The expiry time of a lease is also
+// its fencing token: a sender whose lease was replaced stores nothing.
 //
-// A manual redelivery makes an event that has ended wait again, for one
-// attempt. If that attempt fails, the event returns to its former state, which
-// is derived from the earlier attempts.
+// A manual redelivery gives an event in a final state one more attempt. If that
+// attempt fails, the event returns to its former state, which is derived from
+// the earlier attempts.
 //
-// The receiver is not trusted. Connections are made only to public IP
-// addresses and to networks that the operator allows, whatever the receiver's
-// host name resolves to. Of its response, only the status is stored.
+// The receiver is not trusted. Connections are made only to public IP addresses
+// and to networks that the operator allows, regardless of the addresses to
+// which the host name resolves. Of the response, only the status is stored.
 package webhook
 
 import (
@@ -95,8 +95,7 @@ func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
 func newID() string { return "msg_" + ids.New() }
 
 // hostOf returns the host of a URL in lower case, with the port unless it is
-// 443. Limits apply per host in this form, because another port is another
-// server.
+// 443. Limits apply per host and port, because another port is another server.
 func hostOf(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -107,8 +106,8 @@ func hostOf(raw string) (string, error) {
 
 // State is the delivery state of an event.
 type State struct {
-	// State is one of the stored states. It stays Delivered while an event that
-	// was already delivered is being sent again manually.
+	// State is one of the stored states. It stays Delivered during a manual
+	// redelivery of an event that was already delivered.
 	State string
 	// Attempts is the number of all attempts, including manual redeliveries.
 	Attempts int
@@ -152,7 +151,7 @@ type Attempt struct {
 // message of an error could contain data from the receiver.
 const (
 	failTimeout  = "timeout"  // no response in time
-	failRefused  = "refused"  // the connection could not be established
+	failRefused  = "refused"  // no connection could be established
 	failDNS      = "dns"      // the host name does not resolve
 	failTLS      = "tls"      // the TLS handshake failed, or the certificate is invalid
 	failBlocked  = "blocked"  // the guard does not allow the URL or the IP address
@@ -171,9 +170,9 @@ func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error
 	return all, nil
 }
 
-// Redeliver makes the event of a run due now. If the event is waiting, its next
-// scheduled attempt is made now; if it has ended, it gets one more attempt. If
-// an attempt is in progress, Redeliver has no effect.
+// Redeliver makes the event of a run due now. A waiting event gets its next
+// scheduled attempt now; an event in a final state gets one more attempt. If an
+// attempt is in progress, Redeliver has no effect.
 func Redeliver(ctx context.Context, tx *sqldb.Tx, runID string) error {
 	found, err := makeDue(ctx, tx, runID)
 	if err != nil {

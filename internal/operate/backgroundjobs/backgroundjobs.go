@@ -23,7 +23,7 @@ import (
 	"atelier/internal/run/runner"
 )
 
-// Parts are the components that the jobs work on, and their settings.
+// Parts are the dependencies and settings of the background jobs.
 type Parts struct {
 	DB      *sqldb.DB
 	Blobs   blob.Store
@@ -57,7 +57,7 @@ func Handlers(p Parts) []queue.Handler {
 }
 
 // periodicHandlers returns the handlers for periodic jobs. Failed jobs are not
-// retried, because the next periodic job does the same work.
+// retried, because the next run of the periodic job does the same work.
 func periodicHandlers(p Parts) []queue.Handler {
 	return []queue.Handler{
 		{

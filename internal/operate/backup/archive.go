@@ -21,7 +21,7 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// The maximum sizes in bytes of the header, the secret and a line of the
+// The maximum sizes, in bytes, of the header, the secret, and one line of the
 // manifest in an archive.
 const (
 	maxHeader = 64 << 10
@@ -103,8 +103,8 @@ func (w *writer) addDatabase(ctx context.Context, path string) error {
 	return err
 }
 
-// finishArchive writes the manifest, whose lines are in spool, as the last
-// entry.
+// finishArchive writes the manifest as the last entry of the archive. The lines
+// of the manifest are in spool.
 func (w *writer) finishArchive(ctx context.Context, spool *os.File) error {
 	if err := w.list.Flush(); err != nil {
 		return err
@@ -129,14 +129,13 @@ func damagedArchive(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// entryTaker is called with each entry of an archive. It must read r to its
-// end.
+// entryTaker is called with each entry of an archive. It must read r until EOF.
 type entryTaker func(name string, size int64, r io.Reader) error
 
 // walkArchive reads an archive to its end. It calls begin with the header, and
 // take with every other entry except the manifest. It returns an error if an
-// entry is out of order or is not a regular file, and if the entries do not
-// match the manifest. So the entries are verified only after walkArchive has
+// entry is out of order or is not a regular file, or if the entries do not
+// match the manifest. Callers must not trust any entry before walkArchive has
 // returned nil.
 func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) error, take entryTaker) error {
 	archive := tar.NewReader(bufio.NewReaderSize(blob.ReaderWithContext(ctx, r), 1<<20))
@@ -187,7 +186,7 @@ func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(He
 	return nil
 }
 
-// unreadableArchive converts errors that a broken archive causes while reading
+// unreadableArchive converts read errors that are caused by a damaged archive
 // to ErrDamaged, and returns other errors unchanged.
 func unreadableArchive(err error) error {
 	switch {
@@ -199,8 +198,9 @@ func unreadableArchive(err error) error {
 	return err
 }
 
-// checkEntry returns an error for links, folders, devices, sparse files (which
-// could be larger than the archive) and entries that are out of order.
+// checkEntry returns an error for links, folders, devices and sparse files
+// (which could be larger than the archive), and for entries that are out of
+// order.
 func checkEntry(h *tar.Header, before string, hasSecret bool) error {
 	if h.Typeflag != tar.TypeReg || h.Size < 0 {
 		return damagedArchive("the entry %q is not a regular file", h.Name)
@@ -242,7 +242,7 @@ func readHeader(r io.Reader) (h Header, err error) {
 }
 
 // compareManifest compares the manifest with the entries that were read. spool
-// contains the lines that the manifest should have.
+// contains the expected lines of the manifest.
 func compareManifest(manifest io.Reader, spool *os.File) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err

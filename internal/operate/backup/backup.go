@@ -5,8 +5,9 @@
 //	live files, protected from sweeps ─────────────────────┼─▶ FILE.part ──read back──▶ FILE
 //	the installation's secret ─────────────────────────────┘
 //
-// An archive is an uncompressed tar file: media files do not compress, and the
-// archive can be piped through other programs. Its entries have a fixed order:
+// An archive is an uncompressed tar file, because media files do not compress
+// and the archive can be piped through other programs. Its entries have a fixed
+// order:
 //
 //	atelier.json     version of the program and time of the backup (Header)
 //	atelier.db       the database as of one moment
@@ -15,9 +16,9 @@
 //	manifest.jsonl   the name, size and SHA-256 of every entry before it
 //
 // Someone who has the archive can impersonate the installation, so only the
-// service's user can read it. An archive gets its final name only when it is
-// complete and verified. If the process is killed, it leaves a file whose name
-// ends in .part, which the next backup to the same name overwrites.
+// user that runs the service can read it. An archive gets its final name only
+// when it is complete and verified. A killed process leaves a file whose name
+// ends in .part; the next backup to the same path overwrites it.
 package backup
 
 import (
@@ -61,7 +62,7 @@ type Header struct {
 	Version string    `json:"version"` // version of the program that made the backup
 	Schema  int64     `json:"schema"`  // schema version of the database
 	// HasSecret reports whether the archive contains the installation's secret.
-	// It does not if the secret was in the settings.
+	// It is false if the secret was in the settings.
 	HasSecret bool `json:"has_secret"`
 }
 
@@ -76,7 +77,7 @@ type line struct {
 type Source struct {
 	DB      *sqldb.DB // the SQLite database
 	Blobs   blob.Store
-	Secret  []byte // content of the secret's file; nil if the secret is in the settings
+	Secret  []byte // content of the file with the secret; nil if the secret is in the settings
 	Version string // version of this program
 	// Check examines the copy of the database and returns the problems that it
 	// finds.
@@ -89,13 +90,13 @@ type Report struct {
 	Header
 	Files int   // number of media files and pictures of tools
 	Bytes int64 // total size of the entries
-	// Problems are problems of the installation itself, at most maxProblems.
-	// The archive contains the installation with these problems.
+	// Problems lists problems of the installation itself, at most maxProblems.
+	// The archive is a copy of the installation with these problems.
 	Problems []string
 }
 
-// maxProblems is the maximum number of problems in a report. It keeps the
-// report short if, for example, a whole folder is missing.
+// maxProblems is the maximum number of problems in a report. The limit keeps
+// the report short if, for example, a whole folder is missing.
 const maxProblems = 1000
 
 func (r *Report) addProblem(format string, args ...any) {
@@ -151,9 +152,9 @@ func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 	return r, syncFolder(filepath.Dir(path))
 }
 
-// Stream writes an archive of the installation to w. It cannot read the archive
-// back to verify it; Extract does. folder is for temporary files and needs
-// space for a copy of the database.
+// Stream writes an archive of the installation to w. It cannot verify the
+// archive by reading it back; Extract verifies it. folder is for temporary
+// files and needs space for a copy of the database.
 func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report, err error) {
 	work, err := os.MkdirTemp(folder, "atelier-backup-")
 	if err != nil {
@@ -169,8 +170,8 @@ func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report
 }
 
 // openPart opens and locks the temporary file for an archive. If another backup
-// to the same name is running, it returns an error. A file that a killed
-// process left behind is emptied.
+// to the same path is running, it returns an error. If a killed process left
+// the file behind, openPart truncates it.
 func openPart(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -185,7 +186,7 @@ func openPart(name string) (*os.File, error) {
 	return f, nil
 }
 
-// newSpool returns a temporary file that has no name, so that it disappears
+// newSpool returns a temporary file without a name, which the system deletes
 // when the process ends.
 func newSpool(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(folder, ".atelier-manifest-")
@@ -223,9 +224,8 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// writeArchive writes an archive of the installation to out. It uses copied as
-// the path for the copy of the database, and spool for the lines of the
-// manifest.
+// writeArchive writes an archive of the installation to out. It stores the copy
+// of the database at the path copied, and the lines of the manifest in spool.
 func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, spool *os.File) (r Report, err error) {
 	hold, err := library.HoldSweep(ctx, s.DB)
 	if err != nil {
@@ -267,9 +267,8 @@ func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, s
 	return r, buffered.Flush()
 }
 
-// prepareCopy removes state that belongs to the running installation (running
-// jobs and locks against file deletion) from the copy of the database, and
-// checks the copy.
+// prepareCopy removes state of the running installation (running jobs and locks
+// against file deletion) from the copy of the database, and checks the copy.
 func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
 	if err != nil {
@@ -303,7 +302,7 @@ func (s Source) openCopy(ctx context.Context, path string) (*sqldb.DB, error) {
 	return sqldb.Open(ctx, databaseURL(path), sqldb.Options{MaxConns: 2, Now: s.Now})
 }
 
-// addFiles adds all files that the copy of the database refers to, and the
+// addFiles adds all files to which the copy of the database refers, and the
 // pictures of tools.
 func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
@@ -367,12 +366,12 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	return nil
 }
 
-// paddedReader returns exactly as many bytes as a file should have. It replaces
-// bytes that cannot be read by zeros.
+// paddedReader returns exactly as many bytes as the file should have. It
+// replaces bytes that cannot be read with zeros.
 type paddedReader struct {
 	from io.Reader
 	left int64
-	err  error // the first error reading the file
+	err  error // the first error while reading the file
 }
 
 func (p *paddedReader) Read(b []byte) (int, error) {

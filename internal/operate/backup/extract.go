@@ -13,19 +13,19 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Layout has the paths to which the parts of an installation are extracted. All
-// are inside Folder.
+// Layout contains the paths to which the parts of an installation are
+// extracted. All of them are inside Folder.
 type Layout struct {
 	Folder   string
 	Database string     // path of the database file
 	Secret   string     // path of the file with the secret
-	Blobs    blob.Store // need not sync its writes to disk, because Stage.Commit does
+	Blobs    blob.Store // need not sync its writes to disk, because Stage.Commit does that
 }
 
-// Extract writes the content of an archive to the folder of the layout, with
-// permissions for the service's user only, and verifies it. If it returns an
-// error, the content of the folder must not be used. begin is called with the
-// header before anything is written.
+// Extract writes the content of an archive to the folder of the layout and
+// verifies it. Only the user that runs the service gets permissions on the
+// files. If Extract returns an error, the content of the folder must not be
+// used. begin is called with the header before anything is written.
 func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Header) error) (h Header, files int, err error) {
 	spool, err := newSpool(to.Folder)
 	if err != nil {
@@ -45,7 +45,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 		}
 		key := strings.TrimPrefix(name, filesPrefix)
 		n, err := to.Blobs.Put(ctx, key, r)
-		if errors.Is(err, blob.ErrBadKey) { // this includes keys that would lead out of the folder
+		if errors.Is(err, blob.ErrBadKey) { // for example, a key that would lead out of the folder
 			return damagedArchive("%q is not a valid file name", name)
 		}
 		if err == nil && n != size {
@@ -78,7 +78,8 @@ type Stage struct {
 }
 
 // NewStage creates an empty temporary folder next to target, which must be
-// empty or missing. It deletes what a killed process left behind there.
+// empty or missing. It deletes the content that a killed process left in the
+// temporary folder.
 func NewStage(target string) (*Stage, error) {
 	if err := checkVacant(target); err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func NewStage(target string) (*Stage, error) {
 // FolderPath returns the path of the temporary folder.
 func (s *Stage) FolderPath() string { return s.folder.Name() }
 
-// Commit writes the content of the folder to disk and renames the folder to the
+// Commit syncs the content of the folder to disk and renames the folder to the
 // target.
 func (s *Stage) Commit() error {
 	if err := errors.Join(syncAll(s.folder), checkVacant(s.target)); err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// syncAll writes everything on all file systems to disk.
+// syncAll flushes all file systems to disk.
 func syncAll(*os.File) error {
 	syscall.Sync()
 	return nil

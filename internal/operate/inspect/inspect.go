@@ -1,10 +1,11 @@
-// Package inspect finds changes to the database that were not made by the
-// program.
+// Package inspect detects changes to the database that the program did not
+// make.
 //
-// Packages store a keyed hash with their rows (see package seal), the audit log
-// is a keyed hash chain, and the tokens granted in the ledger are compared with
-// the audit log. Rows that were stored before seals were introduced are sealed
-// once, at the first start with seals, and the audit log records this.
+// Packages store a keyed hash, called a seal, with their rows (see package
+// seal), the audit log is a chain of keyed hashes, and the tokens granted in
+// the ledger are compared with the audit log. Rows from before the introduction
+// of seals are sealed once, at the first start with seals, and the audit log
+// records this.
 package inspect
 
 import (
@@ -36,16 +37,17 @@ var tables = slices.Concat(company.Sealed, []seal.Table{
 	webhook.Sealed, budget.Sealed, asset.SealedAssets, asset.SealedUploads, run.Sealed, run.SealedResults,
 })
 
-// ledgerDetail is the detail of the audit entry SealsBegun that has a digest of
-// the ledger transactions without a seal.
+// ledgerDetail is the name of a detail of the audit log entry SealsBegun: a
+// digest of the ledger transactions that have no seal.
 const ledgerDetail = "ledger"
 
-// sealLimit is the maximum time to seal or verify all rows of a large
-// installation.
+// sealLimit is the time limit for sealing or verifying all rows. It is
+// sufficient for a large installation.
 const sealLimit = 6 * time.Hour
 
-// BeginSeals seals the rows that were stored before seals were introduced. It
-// does so only once. The key for seals must have been set on db.
+// BeginSeals seals the rows (stores keyed hashes) that were written before
+// seals were introduced. It does so only once. The key for seals must have been
+// set on db.
 func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 	ctx = sqldb.WithLimit(ctx, sealLimit)
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -78,7 +80,7 @@ type Problem struct {
 	Row   string
 }
 
-// The rules that "atelier check" prints for problems.
+// The rules whose violations "atelier check" prints.
 const (
 	sealedRule = "every row matches its seal"
 	loggedRule = "the grants in the ledger match the audit log"
@@ -86,7 +88,7 @@ const (
 
 // VerifySeals verifies the sealed rows and returns the problems. kept is false
 // if the database has no seals yet, which is the case between a migration from
-// an older release and the next start.
+// an older release and the next start of the service.
 func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bool, err error) {
 	ctx = sqldb.WithLimit(ctx, sealLimit)
 	err = db.Read(ctx, func(tx *sqldb.Tx) error {
@@ -131,8 +133,8 @@ func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err err
 const grantsAtOnce = 1000
 
 // verifyGrants compares the granted tokens and top-ups in the audit log with
-// those in the ledger. It finds ledger transactions that were deleted
-// completely, which no other check can.
+// those in the ledger. Only this check detects ledger transactions that were
+// deleted completely.
 func verifyGrants(ctx context.Context, tx *sqldb.Tx, report func(row string)) error {
 	granted := map[string]int64{}
 	toppedUp := map[string]int64{}

@@ -10,10 +10,10 @@
 //	                        ▼
 //	                     database_up 0, and no metrics of the database
 //
-// Scrapes never pile up if the database hangs: only one sample is taken at a
-// time, and concurrent scrapes wait for it at most scrapeTime. The values from
-// the database are the same on every node. Each query reads a limited number of
-// rows.
+// Scrapes do not accumulate if the database hangs: only one sample is taken at
+// a time, and concurrent scrapes wait for it at most scrapeTime. The values
+// from the database are the same on every node. Each query reads a limited
+// number of rows.
 package metrics
 
 import (
@@ -33,12 +33,11 @@ import (
 )
 
 const (
-	// freshFor is how long a sample is reported again before a new one is
-	// taken.
+	// freshFor is how long a sample is reused before a new one is taken.
 	freshFor = 5 * time.Second
-	// sampleTime is the time limit of a sample. scrapeTime is how long a scrape
-	// waits for a sample. It is needed in addition, because the database driver
-	// may not return if a connection hangs.
+	// sampleTime is the time limit for taking a sample. scrapeTime is how long
+	// a scrape waits for a sample. Scrapes need their own limit, because the
+	// database driver may not return if a connection hangs.
 	sampleTime = 2 * time.Second
 	scrapeTime = sampleTime + 500*time.Millisecond
 )
@@ -65,9 +64,9 @@ type Collector struct {
 
 // sample has the values that were read from the database.
 type sample struct {
-	taken  time.Time // when the sample was started, by the local clock; zero if none was taken yet
+	taken  time.Time // local time at which the sample was started; zero if none was taken yet
 	ok     bool
-	at     time.Time // when the sample was started, by the clock of the database
+	at     time.Time // database time at which the sample was started
 	queues []run.Queue
 	hooks  webhook.Backlog
 	mail   int64
@@ -162,8 +161,8 @@ func ageOf(now, then time.Time) float64 {
 	return max(now.Sub(then).Seconds(), 0)
 }
 
-// withOwn returns queues and, in addition, empty queues for this node's other
-// engines.
+// withOwn returns queues, and adds an empty queue for each engine of this node
+// that is missing in queues.
 func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
 	seen := map[string]bool{}
 	for _, q := range queues {

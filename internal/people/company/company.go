@@ -7,13 +7,13 @@
 //	   └── domains                     mail domains whose people join automatically
 //
 // Every member of a team is a member of its company. Roles are read at every
-// request and not cached, so a revoked permission no longer counts at the next
+// request and never cached, so a revoked permission is refused from the next
 // request.
 //
 // This package does not check the caller's permissions; callers do. Functions
-// that change members or roles lock the company's row: within one company they
-// run one after the other, and a result that the caller reads after its change
-// (HasAdmin) is valid until its transaction ends.
+// that change members or roles lock the company's row, so within one company
+// they run one after the other. The result of HasAdmin, called after such a
+// change, is valid until the transaction ends.
 package company
 
 import (
@@ -43,24 +43,24 @@ type Company struct {
 	ID      string
 	Name    string
 	Plan    Plan
-	Zone    string // time zone of its daily reports, as an IANA name
+	Zone    string // time zone of the company's daily reports, as an IANA name
 	Created time.Time
 }
 
 // Key is the position after which a page of a sorted list begins: the sort text
-// of the last entry, and its id to distinguish entries with the same text. The
-// zero Key is the beginning of the list.
+// of the last entry before the page, and its id, because several entries can
+// have the same text. The zero Key is the beginning of the list.
 type Key struct {
 	Text string
 	ID   string
 }
 
-// errNoCompany is returned both for unknown companies and for companies of
+// errNoCompany is returned both for unknown companies and for companies in
 // which the caller is not a member.
 var errNoCompany = fault.New(fault.NotFound, "There is no such company.")
 
-// Create creates a company with two roles: admin, which has all permissions,
-// and member, which has none in the company itself.
+// Create creates a company with two roles: "admin", which has all permissions,
+// and "member", which has no company permissions.
 func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company, error) {
 	if err := checkName(name); err != nil {
 		return Company{}, err
@@ -86,7 +86,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 	return c, nil
 }
 
-// ByID returns a company, or errNoCompany if there is none.
+// ByID returns the company with the given id, or errNoCompany.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
 	if !ids.Valid(id) {
 		return Company{}, errNoCompany
@@ -106,7 +106,7 @@ func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 }
 
 // SetPlan changes a company's plan. Features that only the old plan includes
-// are refused from the next request on.
+// are refused from the next request.
 func SetPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
 	if err := checkPlan(plan); err != nil {
 		return err
@@ -124,15 +124,15 @@ func checkPlan(plan Plan) error {
 	return nil
 }
 
-// Membership is a person's membership in a company, with their role there.
+// Membership is a person's membership in a company, with their company role.
 type Membership struct {
 	Company Company
 	Role    Role
 	Joined  time.Time
 }
 
-// PermissionsOf returns a person's permissions in each of their companies, by
-// company id.
+// PermissionsOf returns a person's permissions in each of their companies,
+// keyed by company id.
 func PermissionsOf(ctx context.Context, tx *sqldb.Tx, personID string) (map[string][]Permission, error) {
 	all, err := CompanyMemberships(ctx, tx, personID)
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 )
 
 // Domain is a mail domain of a company. After the company has proven that it
-// owns the domain, people with a mail address in it join automatically.
+// owns the domain, people with a mail address in it join the company
+// automatically.
 //
-// They join at one of two moments: when their address is verified
+// People join at one of two moments: when their mail address is verified
 // (JoinByDomain), or, if it was verified earlier, when the domain is verified
-// (JoinAllByDomain). Callers must call these functions at these moments only,
-// not at each sign-in: otherwise a person whom an admin removed would join
-// again.
+// (JoinAllByDomain). Callers must not call these functions at other times, for
+// example at each sign-in: a person whom an admin has removed would join again.
 type Domain struct {
 	CompanyID string
 	Name      string
-	Proof     string     // required value of the DNS TXT record
-	Verified  *time.Time // nil if it is not verified yet
+	Proof     string     // value that the DNS TXT record must have
+	Verified  *time.Time // nil if the domain is not verified yet
 	TeamID    string     // "" if people join the company only
 	TeamRole  string
 	Created   time.Time
@@ -37,13 +37,13 @@ const (
 	recordPrefix = "_atelier."
 	proofPrefix  = "atelier-domain="
 	proofChars   = 32
-	maxDomain    = 253 - len(recordPrefix) // leaves room for the prefix in a DNS name (RFC 1035 section 2.3.4)
+	maxDomain    = 253 - len(recordPrefix) // shorter by the prefix, because a DNS name has at most 253 bytes (RFC 1035 section 2.3.4)
 	maxLabel     = 63
 	maxDomains   = 100 // maximum number of domains per company
 )
 
-// public are mail domains of public mail providers. No company could prove that
-// it owns one of them; the list serves to report the problem early.
+// public lists domains of public mail providers. No company could prove that it
+// owns one of them, but the list allows an early error message.
 var public = []string{
 	"aol.com", "fastmail.com", "gmail.com", "gmx.at", "gmx.ch", "gmx.com", "gmx.de", "gmx.net", "googlemail.com",
 	"hotmail.com", "icloud.com", "live.com", "mac.com", "mail.com", "mail.ru", "me.com", "msn.com", "outlook.com",
@@ -53,8 +53,8 @@ var public = []string{
 var errNoDomain = fault.New(fault.NotFound, "There is no such domain.")
 
 // AddDomain adds a domain that is not verified yet. After its verification,
-// people with a mail address in it join teamID with the role teamRole ("" means
-// member), or only the company if teamID is "".
+// people with a mail address in it join the team teamID with the role teamRole
+// ("" means "member"), or only the company if teamID is "".
 func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamRole string) (Domain, error) {
 	name = strings.ToLower(name)
 	if !validDomain(name) {
@@ -106,7 +106,7 @@ func DomainByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 	return domainByName(ctx, tx, companyID, name)
 }
 
-// RemoveDomain deletes a domain. Members who joined through it stay members.
+// RemoveDomain deletes a domain. Members who joined because of it stay members.
 func RemoveDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	d, err := DomainByName(ctx, tx, companyID, name)
 	if err != nil {
@@ -115,8 +115,9 @@ func RemoveDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 	return deleteDomain(ctx, tx, companyID, d.Name)
 }
 
-// VerifyDomain marks the domain as verified; callers have checked
-// HasDomainProof. It refuses a domain that another company has verified.
+// VerifyDomain marks the domain as verified. The caller must first check
+// HasDomainProof, unless the operator vouches for the domain. VerifyDomain
+// refuses a domain that another company has verified.
 func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Domain, error) {
 	d, err := DomainByName(ctx, tx, companyID, name)
 	if err != nil || d.Verified != nil {
@@ -136,8 +137,8 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 	return d, nil
 }
 
-// DomainRecord returns the name of the TXT record that proves the ownership of
-// a domain.
+// DomainRecord returns the name of the DNS TXT record with which a company
+// proves that it owns a domain.
 func DomainRecord(domain string) string { return recordPrefix + domain }
 
 // HasDomainProof reports whether the domain's TXT record contains the proof. It
@@ -148,7 +149,7 @@ func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool
 		return false, nil
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return false, ctx.Err() // the caller cancelled, so the error is not a DNS failure
+		return false, ctx.Err() // the caller cancelled the request, so this is not a DNS failure
 	}
 	if err != nil {
 		return false, fault.New(fault.Unavailable, "The DNS records of the domain can't be read right now. Try again shortly.").Because(err)
@@ -159,9 +160,10 @@ func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool
 }
 
 // JoinByDomain adds a person to the company that owns the domain of their newly
-// verified mail address, if there is one, and to the domain's team. It returns
-// the company's id if the person is new to the company or the team, and the
-// team if they are new to the team. See Domain for when to call it.
+// verified mail address, if there is one, and to the domain's team, if it has
+// one. If the person is new to the company or the team, it returns the
+// company's id; if they are new to the team, it also returns the team. See
+// Domain for when to call it.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (companyID string, teams []Team, err error) {
 	name := domainOf(email)
 	if !validDomain(name) {
@@ -177,9 +179,9 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	if off, err := isDeactivated(ctx, tx, companyID, personID); err != nil || off {
 		return "", nil, err
 	}
-	// lockOwner has locked the domain's row too, so the domain still belongs to
-	// the company. The row is read again because its team may have been removed
-	// just before.
+	// lockOwner has also locked the domain's row, so the domain still belongs
+	// to the company. The row is read again because its team may have been
+	// removed just before it was locked.
 	d, err := domainByName(ctx, tx, companyID, name)
 	if err != nil {
 		return "", nil, err
@@ -210,8 +212,8 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 
 // JoinAllByDomain adds all people with a verified mail address in a newly
 // verified domain to the company, and to the domain's team if it has one. It
-// returns the number of new members of the team, or of the company if there is
-// no team. See Domain for when to call it.
+// returns the number of people who are new to the team, or to the company if
+// there is no team. See Domain for when to call it.
 func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (int, error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return 0, err

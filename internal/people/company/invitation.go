@@ -14,7 +14,7 @@ import (
 )
 
 // Invitation is a link with which people join a company, and a team if TeamID
-// is set. It is live while it has uses left and has not expired.
+// is set. It is live until it expires or its uses are used up.
 type Invitation struct {
 	ID          string
 	CompanyID   string
@@ -33,14 +33,14 @@ type Draft struct {
 	CompanyID   string
 	CompanyRole string // "" means the role member
 	TeamID      string // "" if the invitation is for the company only
-	TeamRole    string // "" means the role member if TeamID is set
+	TeamRole    string // "" means the role "member" if TeamID is set
 	Email       string // "" if everybody with the link can use it
 	Uses        int64  // 0 means 1
 	InvitedBy   string
 	Lifetime    time.Duration
 }
 
-// Limits of invitations and the length of their secrets.
+// Limits on invitations, and the length of their secrets.
 const (
 	secretChars = 40 // about 238 random bits
 	maxUses     = 1000
@@ -53,9 +53,9 @@ const (
 var errNoInvitation = fault.New(fault.NotFound, "This invitation does not exist or is no longer valid.")
 
 // Invite creates an invitation. The second result is the secret of its link,
-// which is not stored. The secret of an invitation for a mail address must be
-// sent to that address only, because whoever presents it counts as the owner of
-// the address.
+// which is not stored. If the invitation is for one mail address, the secret
+// must be sent only to that address, because a person who presents the secret
+// counts as the owner of the address.
 func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, error) {
 	if d.CompanyRole == "" {
 		d.CompanyRole = RoleMember
@@ -116,8 +116,8 @@ func (d Draft) validate() error {
 	return nil
 }
 
-// needTeam refuses a team that does not belong to the company, and a role that
-// the team does not have. The caller has locked the company's row.
+// needTeam returns an error if the team does not belong to the company or does
+// not have the role. The caller has locked the company's row.
 func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string) error {
 	if teamID == "" {
 		if role != "" {
@@ -135,7 +135,8 @@ func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string)
 	return needTeamRole(ctx, tx, teamID, role, "team_role")
 }
 
-// After is the position after which a page of invitations begins.
+// After is the position after which a page of invitations begins: the last
+// invitation of the previous page.
 type After struct {
 	Created time.Time
 	ID      string
@@ -147,12 +148,13 @@ func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitati
 	return invitationsFor(ctx, tx, emailKey(email))
 }
 
-// InvitationBySecret returns a live invitation by the secret of its link.
+// InvitationBySecret returns the live invitation whose link has the given
+// secret.
 func InvitationBySecret(ctx context.Context, tx *sqldb.Tx, secret string) (Invitation, error) {
 	return invitationByHash(ctx, tx, ids.Hash(secret))
 }
 
-// InvitationByID returns the live invitation with an id.
+// InvitationByID returns the live invitation with the given id.
 func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, error) {
 	if !ids.Valid(id) {
 		return Invitation{}, errNoInvitation
@@ -160,8 +162,8 @@ func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 	return invitationByID(ctx, tx, id)
 }
 
-// MayJoin returns the live invitation with a secret, and whether a person with
-// this mail address can use it.
+// MayJoin returns the live invitation with the given secret, and whether a
+// person with the given mail address can use it.
 func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitation, bool, error) {
 	inv, err := InvitationBySecret(ctx, tx, secret)
 	if errors.Is(err, errNoInvitation) {
@@ -173,15 +175,15 @@ func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitatio
 	return inv, true, nil
 }
 
-// matchesEmail reports whether the invitation is for this mail address or for
-// any address.
+// matchesEmail reports whether the invitation is for the given mail address or
+// for any address.
 func (inv Invitation) matchesEmail(email string) bool {
 	return inv.Email == "" || emailKey(inv.Email) == emailKey(email)
 }
 
 // AcceptSecret adds a person to the company and the team of the invitation with
-// a secret. A person who is a member already keeps their roles; then the
-// invitation is not used up, and fresh is false.
+// the given secret. If the person is already a member, their roles do not
+// change, the invitation is not used up, and fresh is false.
 func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationBySecret(ctx, tx, secret)
 	if err != nil {
@@ -238,8 +240,8 @@ func acceptInvitation(ctx context.Context, tx *sqldb.Tx, inv Invitation, personI
 	return inv, true, nil
 }
 
-// isIn reports whether a person is already a member of the team of the
-// invitation, or of its company if it has no team.
+// isIn reports whether a person is already a member of the invitation's team,
+// or of the company if the invitation has no team.
 func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (bool, error) {
 	if inv.TeamID != "" {
 		return isTeamMember(ctx, tx, inv.TeamID, personID)
@@ -247,8 +249,8 @@ func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (b
 	return isMember(ctx, tx, inv.CompanyID, personID)
 }
 
-// Revoke deletes an invitation of the company, even if it is expired or used
-// up.
+// Revoke deletes an invitation of the company, even if it has expired or is
+// used up.
 func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 	if !ids.Valid(id) {
 		return errNoInvitation

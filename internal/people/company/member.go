@@ -12,7 +12,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Member is a member of a company, with the name of their role there.
+// Member is a member of a company, with the name of their company role.
 type Member struct {
 	PersonID string
 	Email    string
@@ -25,7 +25,7 @@ type Member struct {
 func (m Member) ListKey() Key { return Key{emailKey(m.Email), m.PersonID} }
 
 // SetMember adds an existing person to the company or assigns them another role
-// there. It reports whether the person is a new member.
+// in it. It reports whether the person is a new member.
 func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return false, err
@@ -40,8 +40,8 @@ func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 }
 
 // RemoveMember removes a person from the company and its teams, and returns the
-// ids of these teams. It does not revoke invitations: with a live invitation
-// the person can join again.
+// ids of these teams. It does not revoke invitations: the person can rejoin
+// with a live invitation.
 func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return teams, nil
 }
 
-// LockMember returns an error for a person who is not a member of the company,
-// and ensures that a member is not removed before tx ends. Callers use it
+// LockMember ensures that a member is not removed from the company before tx
+// ends. It returns an error if the person is not a member. Callers use it
 // before they store a row that only members may have.
 func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	if err := Lock(ctx, tx, companyID); err != nil {
@@ -83,8 +83,8 @@ func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) e
 }
 
 // HasAdmin reports whether the company has a member who can manage its members.
-// Callers who changed a member or a role call it in the same transaction, and
-// roll back if the company would be left without one.
+// A caller who changes a member or a role calls HasAdmin in the same
+// transaction, and rolls back if the result is false.
 func HasAdmin(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	held, err := rolesHeld(ctx, tx, companyID)
 	return slices.ContainsFunc(held, func(r Role) bool { return r.May(ManageMembers) }), err
@@ -101,15 +101,16 @@ const (
 	ByDomain How = "domain"
 )
 
-// TeamMember is a member of a team. Role and Joined are about the team.
+// TeamMember is a member of a team. Role and Joined refer to the team, not to
+// the company.
 type TeamMember struct {
 	Member
 	How How
 }
 
 // SetTeamMember adds an existing person to the team, or assigns them another
-// role there. A person who is not a member of the company joins it with the
-// role member. SetTeamMember reports whether the person is new to the team.
+// role in it. A person who is not a member of the company joins it with the
+// role "member". SetTeamMember reports whether the person is new to the team.
 func SetTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
 	t, err := lockTeam(ctx, tx, teamID)
 	if err != nil {
@@ -148,9 +149,9 @@ func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 
 var errNoMember = fault.New(fault.NotFound, "There is no such member.")
 
-// needRole returns an error if the company has no role with this name; field is
-// the request field that the error names. The caller has locked the company, so
-// the role cannot be deleted before the transaction ends.
+// needRole returns an error if the company has no role with the given name; the
+// error names the request field given by field. The caller has locked the
+// company, so the role cannot be deleted before the transaction ends.
 func needRole(ctx context.Context, tx *sqldb.Tx, companyID, name, field string) error {
 	if !validRole(name) {
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
@@ -189,8 +190,8 @@ func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return lockCompany(ctx, tx, companyID)
 }
 
-// lockTeam locks the company of a team and returns the team, unless it is
-// removed.
+// lockTeam locks the company of a team and returns the team. It returns an
+// error if the team has been removed.
 func lockTeam(ctx context.Context, tx *sqldb.Tx, teamID string) (Team, error) {
 	if !ids.Valid(teamID) {
 		return Team{}, errNoTeam
@@ -202,6 +203,6 @@ func lockTeam(ctx context.Context, tx *sqldb.Tx, teamID string) (Team, error) {
 }
 
 // emailKey returns the lower-case form in which mail addresses are compared.
-// RFC 5321 section 2.4 calls local parts case-sensitive, but in practice they
-// are not.
+// Local parts are case-sensitive according to RFC 5321 section 2.4, but not in
+// practice.
 func emailKey(email string) string { return strings.ToLower(email) }

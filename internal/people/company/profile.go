@@ -10,18 +10,18 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Profile is a user as the company's identity provider sees them over SCIM.
+// Profile is a person as the company's identity provider sees them over SCIM.
 // Every member of the company has a profile, and so does every user whom the
 // identity provider has deactivated but not deleted.
 //
 // A deactivated user is not a member. Their company role and their team
-// memberships (as seats) are stored for a later activation. Only the identity
-// provider or the operator can activate them again; an invitation or a mail
-// domain cannot.
+// memberships (as SCIM seats) are stored for a later activation. Only the
+// identity provider or the operator can activate them again; invitations and
+// mail domains cannot.
 type Profile struct {
 	PersonID   string
 	Email      string
-	Active     bool // is a member of the company
+	Active     bool // the person is a member of the company
 	Kept       bool // the identity provider has sent attributes, which are stored
 	ExternalID string
 	Attributes string // JSON, "" if there are none
@@ -29,12 +29,12 @@ type Profile struct {
 	Updated    time.Time
 }
 
-// Place is a person's membership in a team, or the stored membership (seat) of
-// a deactivated user.
+// Place is a person's membership in a team, or a SCIM seat: the team membership
+// of a deactivated user, stored for a later activation.
 type Place struct {
 	TeamID, Team    string // id and name of the team
 	PersonID, Email string
-	Active          bool // false for the seat of a deactivated user
+	Active          bool // false for the SCIM seat of a deactivated user
 }
 
 // Group is a team as the company's identity provider sees it over SCIM.
@@ -57,7 +57,7 @@ func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 }
 
 // DropProfile deletes the attributes that the company's identity provider has
-// sent about a person, and their seats in the company's teams.
+// sent about a person, and their SCIM seats in the company's teams.
 func DropProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	if err := dropSeats(ctx, tx, companyID, personID); err != nil {
 		return err
@@ -65,8 +65,9 @@ func DropProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) 
 	return deleteProfile(ctx, tx, companyID, personID)
 }
 
-// Deactivate removes a person with stored attributes from the company and its
-// teams, and stores their roles for Activate. It returns the ids of the teams.
+// Deactivate removes a person, whose attributes must be stored, from the
+// company and its teams, and stores their roles for Activate. It returns the
+// ids of the teams.
 func Deactivate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
@@ -77,10 +78,10 @@ func Deactivate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 	return RemoveMember(ctx, tx, companyID, personID)
 }
 
-// Activate adds a person with stored attributes to the company and its teams,
-// with the roles that they had before they were deactivated. It returns their
-// company role and the ids of their teams. A role that no longer exists is
-// replaced by the role member.
+// Activate adds a person, whose attributes must be stored, to the company and
+// its teams, with the roles that they had before they were deactivated. It
+// returns their company role and the ids of their teams. A role that no longer
+// exists is replaced with the role "member".
 func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (role string, teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return "", nil, err
@@ -92,7 +93,7 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // this deletes the seats, so they were read before
+	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // addMember deletes the SCIM seats, so they were read before
 		return "", nil, err
 	}
 	for _, s := range seats {
@@ -105,16 +106,16 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 }
 
 // seat is a deactivated user's stored membership in a team, with the role that
-// they get when they are activated.
+// they will have when they are activated.
 type seat struct{ teamID, role string }
 
-// KeepSeat stores a seat in a team for a deactivated person with stored
-// attributes. The person joins the team when they are activated. KeepSeat
-// reports whether they had no seat there before.
+// KeepSeat stores a SCIM seat in a team for a deactivated person, whose
+// attributes must be stored. The person joins the team when they are activated.
+// KeepSeat reports whether they had no seat in the team before.
 func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh bool, err error) {
-	// An admin may have removed the member, which leaves the profile marked as
-	// active. The update locks the row, so the profile cannot be deleted before
-	// the transaction ends.
+	// An admin may have removed the person from the company, which leaves the
+	// profile marked as active. The update marks it as inactive and locks its
+	// row, so the profile cannot be deleted before the transaction ends.
 	kept, err := switchOff(ctx, tx, t.CompanyID, personID)
 	if err != nil {
 		return false, err
@@ -145,9 +146,9 @@ func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return groupByID(ctx, tx, companyID, teamID)
 }
 
-// PlacesIn returns the memberships and seats in the given teams of a company,
-// or in all its teams if teamIDs is nil. It returns at most limit of them,
-// ordered by team name and mail address.
+// PlacesIn returns the memberships and SCIM seats in the given teams of a
+// company, or in all its teams if teamIDs is nil. It returns at most limit of
+// them, ordered by team name and mail address.
 func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []string, limit int) ([]Place, error) {
 	if teamIDs != nil && len(teamIDs) == 0 {
 		return nil, nil
@@ -155,8 +156,8 @@ func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []str
 	return groupPlaces(ctx, tx, companyID, "t.id", teamIDs, limit)
 }
 
-// PlacesOf returns the memberships and seats of the given people in a company's
-// teams, ordered by team name and mail address.
+// PlacesOf returns the memberships and SCIM seats of the given people in a
+// company's teams, ordered by team name and mail address.
 func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []string) ([]Place, error) {
 	if len(personIDs) == 0 {
 		return nil, nil

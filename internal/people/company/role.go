@@ -15,7 +15,7 @@ import (
 // Permission is an action that a role allows.
 type Permission string
 
-// The permissions that a role of a company can include.
+// The permissions that a company role can include.
 const (
 	ManageAPITokens    Permission = "MANAGE_API_TOKENS"
 	ViewCompanyReports Permission = "VIEW_COMPANY_REPORTS"
@@ -24,27 +24,27 @@ const (
 	ManageBilling      Permission = "MANAGE_BILLING"
 )
 
-// The permissions that a role of a team can include.
+// The permissions that a team role can include.
 const (
 	UsePlugins Permission = "USE_PLUGINS"
 	Generate   Permission = "GENERATE"
 	ManageTeam Permission = "MANAGE_TEAM"
 )
 
-// The permissions that company roles and team roles can have, in the order in
-// which they are shown to people.
+// All permissions that company roles and team roles can include, in the order
+// in which they are displayed.
 var (
 	CompanyPermissions = []Permission{ManageAPITokens, ViewCompanyReports, ManageMembers, ManageTeams, ManageBilling}
 	TeamPermissions    = []Permission{UsePlugins, Generate, ManageTeam}
 )
 
-// The roles of a new company or team. The roles admin and member of a company
-// and the role member of a team cannot be deleted. New members get the role
-// member by default.
+// The roles that new companies and teams have. The company roles "admin" and
+// "member" and the team role "member" cannot be deleted. New members get the
+// role "member" by default.
 const (
-	RoleAdmin   = "admin"   // role of companies
-	RoleManager = "manager" // role of teams
-	RoleMember  = "member"  // role of companies and of teams
+	RoleAdmin   = "admin"   // a company role
+	RoleManager = "manager" // a team role
+	RoleMember  = "member"  // both a company role and a team role
 )
 
 // Role is a role of a company: a named set of permissions.
@@ -57,7 +57,7 @@ type Role struct {
 func (r Role) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
 // SetRole creates a role of a company or replaces its permissions. The role
-// admin must have all permissions.
+// "admin" must have all permissions.
 func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error {
 	problems := checkRole(r.Name, r.Permissions, CompanyPermissions)
 	if len(problems.Fields) > 0 {
@@ -80,8 +80,8 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 	return putRole(ctx, tx, companyID, r)
 }
 
-// DeleteRole deletes a role of a company. It refuses to delete a role that a
-// member or a live invitation has.
+// DeleteRole deletes a role of a company. It refuses to delete a role that is
+// assigned to a member or a live invitation.
 func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	if name == RoleAdmin || name == RoleMember {
 		return fault.New(fault.Invalid, "The roles admin and member can't be deleted.").On("name")
@@ -109,10 +109,10 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 	return nil
 }
 
-// EnsureRole returns the name of a role of the company with exactly these
-// permissions, and creates the role if there is none. The roles member (no
-// permissions) and admin (all permissions) are preferred; a new role is named
-// after its permissions.
+// EnsureRole returns the name of a company role with exactly these permissions,
+// and creates one if there is none. It prefers the roles "member" (no
+// permissions) and "admin" (all permissions). A new role is named after its
+// permissions.
 func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permission) (string, error) {
 	if problems := checkRole(RoleMember, perms, CompanyPermissions); len(problems.Fields) > 0 {
 		return "", problems
@@ -148,8 +148,8 @@ func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Per
 	if same != "" {
 		return same, nil
 	}
-	// The name is taken if an admin has changed the permissions of the role
-	// that had it.
+	// The name can already be in use: an admin may have changed the permissions
+	// of the role that has it.
 	free := name
 	for n := 2; taken[free]; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
@@ -162,8 +162,8 @@ func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Per
 type TeamRole struct {
 	Name         string
 	Permissions  []Permission // sorted
-	ToolsAllowed []string     // ids of tools; empty if all tools are allowed
-	ToolsBlocked []string     // ids of tools
+	ToolsAllowed []string     // ids of the allowed tools; empty if all tools are allowed
+	ToolsBlocked []string     // ids of the blocked tools
 	PluginKinds  []string     // "*" alone allows all kinds
 	Spend        *Spend       // nil if there is no limit
 }
@@ -179,11 +179,11 @@ type Spend struct {
 func (r TeamRole) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
 // AllowsApp reports whether members with the role can act for the team through
-// an app of the given plugin kind.
+// an app that reports the given kind of plugin.
 func (r TeamRole) AllowsApp(kind string) bool { return r.May(UsePlugins) && r.AllowsPlugin(kind) }
 
-// AllowsPlugin reports whether the role allows plugins of a kind. A plugin that
-// reports no kind ("") is allowed only if all kinds are.
+// AllowsPlugin reports whether the role allows plugins of the given kind. A
+// plugin that reports no kind ("") is allowed only if all kinds are.
 func (r TeamRole) AllowsPlugin(kind string) bool {
 	return slices.Contains(r.PluginKinds, AnyKind) || kind != "" && slices.Contains(r.PluginKinds, kind)
 }
@@ -191,7 +191,7 @@ func (r TeamRole) AllowsPlugin(kind string) bool {
 // AnyKind is the value in PluginKinds that allows plugins of all kinds.
 const AnyKind = "*"
 
-// TeamRoleByName returns the role of a team with a name.
+// TeamRoleByName returns the named role of a team.
 func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (TeamRole, error) {
 	if !ids.Valid(teamID) || !validRole(name) {
 		return TeamRole{}, errNoRole
@@ -200,7 +200,7 @@ func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (Tea
 }
 
 // SetTeamRole creates a role of a team, or replaces all values of an existing
-// one.
+// role.
 func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) error {
 	if err := r.validate(); err != nil {
 		return err
@@ -222,8 +222,8 @@ func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 	return putTeamRole(ctx, tx, teamID, r)
 }
 
-// DeleteTeamRole deletes a role of a team. It refuses to delete a role that a
-// member, a live invitation or a mail domain has.
+// DeleteTeamRole deletes a role of a team. It refuses to delete a role that is
+// assigned to a member, a live invitation or a mail domain.
 func DeleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) error {
 	if name == RoleMember {
 		return fault.New(fault.Invalid, "The role member can't be deleted.").On("name")
@@ -257,10 +257,10 @@ var (
 	errManyRoles = fault.New(fault.Invalid, fmt.Sprintf("There can be at most %d roles.", maxRoles)).On("name")
 )
 
-// Limits of roles. maxRoleName leaves room for the names that EnsureRole
+// Limits on roles. maxRoleName is large enough for the names that EnsureRole
 // creates.
 const (
-	maxRoles     = 100 // maximum number per company or team
+	maxRoles     = 100 // maximum number of roles per company or team
 	maxRoleName  = 120
 	maxKinds     = 100
 	maxKind      = 32
@@ -289,8 +289,8 @@ func (r TeamRole) validate() error {
 	return nil
 }
 
-// checkRole collects the problems that roles of companies and of teams have in
-// common. The result has no fields if there are no problems.
+// checkRole validates the parts that company roles and team roles have in
+// common. The result has no fields if everything is valid.
 func checkRole(name string, perms, known []Permission) *fault.Error {
 	problems := fault.New(fault.Invalid, "The role is invalid.")
 	if !validRole(name) {
@@ -327,5 +327,6 @@ func allMatch[T any](all []T, ok func(T) bool) bool {
 	return !slices.ContainsFunc(all, func(one T) bool { return !ok(one) })
 }
 
-// sortUnique returns the list sorted and without duplicates, as it is stored.
+// sortUnique returns the list sorted and without duplicates, which is the
+// stored form.
 func sortUnique[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }

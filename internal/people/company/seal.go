@@ -7,8 +7,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed lists the tables of this package whose rows are protected by keyed
-// hashes, because they determine permissions.
+// Sealed lists the tables of this package whose rows are protected against
+// manipulation by a keyed hash, because they determine permissions.
 var (
 	sealedCompanies   = seal.Table{Name: "company", Key: []string{"id"}, Columns: []string{"plan"}}
 	sealedRoles       = seal.Table{Name: "company_role", Key: []string{"company_id", "name"}, Columns: []string{"permissions"}}
@@ -22,7 +22,7 @@ var (
 )
 
 // execSealed runs a statement that writes rows of a table, and renews the seals
-// (keyed hashes) of the rows that match where.
+// (keyed hashes) of the rows that match the SQL condition where.
 func execSealed(ctx context.Context, tx *sqldb.Tx, t seal.Table, where string, keys []any, query string, args ...any) error {
 	if err := execQuery(ctx, tx, query, args...); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// ErrNotMember is returned for unknown and removed teams, and for teams of
+// ErrNotMember is returned for unknown and removed teams, and for teams in
 // which the caller is not a member.
 var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team.").With("reason", "not_a_member")
 
@@ -28,9 +28,9 @@ func TeamMembershipOf(ctx context.Context, q sqldb.Querier, personID, teamID str
 	return a, err
 }
 
-// CompanyMembershipOf returns a person's role in a company, and the company. It
-// runs a single statement. In a transaction it locks the rows of the membership
-// and the role.
+// CompanyMembershipOf returns a company and a person's role in it. It runs a
+// single statement. In a transaction it locks the rows of the membership and
+// the role.
 func CompanyMembershipOf(ctx context.Context, q sqldb.Querier, personID, companyID string) (Role, Company, error) {
 	if !ids.Valid(companyID) {
 		return Role{}, Company{}, errNoCompany
@@ -42,7 +42,7 @@ func CompanyMembershipOf(ctx context.Context, q sqldb.Querier, personID, company
 	return m.Role, m.Company, err
 }
 
-// TeamMembership is a person's membership in a team, with their role there and
+// TeamMembership is a person's membership in a team, with their team role and
 // the plan of the team's company.
 type TeamMembership struct {
 	Team   Team

@@ -24,8 +24,8 @@ func (l *nameList[T]) Scan(src any) error {
 	return json.Unmarshal([]byte(text), (*[]T)(l))
 }
 
-// listText returns a list as JSON for its column. Marshalling cannot fail, and
-// the names contain no character that JSON escapes.
+// listText encodes a list as JSON for its column. Encoding cannot fail, and the
+// names contain no characters that JSON escapes.
 func listText[T ~string](l []T) string {
 	if len(l) == 0 {
 		return "[]"
@@ -34,7 +34,7 @@ func listText[T ~string](l []T) string {
 	return string(b)
 }
 
-// timeColumn is an sql.Scanner that stores a time column in a time.Time.
+// timeColumn is an sql.Scanner that reads a time column into a time.Time.
 type timeColumn struct{ to *time.Time }
 
 func scanTime(t *time.Time) *timeColumn { return &timeColumn{t} }
@@ -207,8 +207,8 @@ func deleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool
 
 const teamRoleColumns = `r.name, r.permissions, r.tools_allowed, r.tools_blocked, r.plugin_kinds, r.spend_tokens, r.spend_seconds`
 
-// readTeamRole scans a row into before and r. The last columns of the row are
-// teamRoleColumns.
+// readTeamRole scans a row: the last columns, which are teamRoleColumns, into
+// r, and the columns in front of them into before.
 func readTeamRole(row sqldb.Scanner, r *TeamRole, before ...any) error {
 	var tokens, seconds sql.NullInt64
 	err := row.Scan(append(before, &r.Name, (*nameList[Permission])(&r.Permissions), (*nameList[string])(&r.ToolsAllowed),
@@ -273,7 +273,7 @@ func isMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bo
 	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// addMember adds a person to the company unless they are a member already. A
+// addMember adds a person to the company unless they are already a member. A
 // user whom the company's identity provider had deactivated is marked as active
 // again.
 func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
@@ -318,7 +318,7 @@ func isTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (b
 	return hasRows(ctx, tx, `SELECT 1 FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
-// addTeamMember adds a person to the team unless they are a member already.
+// addTeamMember adds a person to the team unless they are already a member.
 func addTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
 	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO team_member (team_id, person_id, role, how, joined) VALUES ($1, $2, $3, $4, $5)
@@ -450,8 +450,8 @@ func TeamMemberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]Team
 	return sqldb.All(ctx, tx, accountQuery+` ORDER BY c.name, t.name, t.id`, []any{personID}, scanAccount)
 }
 
-// JoinedSince returns the teams that a person joined after the time since by
-// invitation or mail domain, in the order of joining. Teams to which an admin
+// JoinedSince returns the teams that a person joined by invitation or mail
+// domain after the time since, in the order of joining. Teams to which an admin
 // added the person are not included.
 func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.Time) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
@@ -506,8 +506,8 @@ func invitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]Invitation
 		[]any{sqldb.At(tx.Now), key, maxForAddress}, scanInvitation)
 }
 
-// useInvitation reduces the uses left of a live invitation by one and returns
-// the new number.
+// useInvitation decreases the number of uses left of a live invitation by one
+// and returns the new number.
 func useInvitation(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) {
 	var left int64
 	err := sealedInvitations.ChangeRows(ctx, tx, `id = $1`, []any{id}, func() (err error) {
@@ -526,8 +526,8 @@ func deleteInvitation(ctx context.Context, tx *sqldb.Tx, companyID, id string) (
 	return execChanged(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND id = $2`, companyID, id)
 }
 
-// DeleteInvitationsFor deletes all companies' invitations that were sent to a
-// mail address.
+// DeleteInvitationsFor deletes the invitations of all companies that were sent
+// to the given mail address.
 func DeleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> ''`, emailKey(email))
 	return err
@@ -584,7 +584,7 @@ func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 }
 
 // verifyDomain marks the company's domain as verified. It returns a
-// duplicate-key error if another company has verified the domain.
+// duplicate-key error if another company has already verified the domain.
 func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
 	var verified bool
 	err := sealedDomains.ChangeRows(ctx, tx, `company_id = $1 AND domain = $2`, []any{companyID, name}, func() (err error) {
@@ -595,10 +595,10 @@ func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bo
 }
 
 // lockOwner locks the rows of a domain in all companies and returns the id of
-// the company that has verified the domain, or "" if there is none. Unverified
-// rows are locked too: if a mail address and its domain are verified by
-// concurrent transactions, the later transaction then sees the result of the
-// earlier one.
+// the company that has verified the domain, or "" if there is none. It locks
+// unverified rows too, so that concurrent verifications of a mail address and
+// of its domain run one after the other, and the later one sees the result of
+// the earlier one.
 func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, err error) {
 	err = tx.EachRow(ctx, `SELECT company_id, verified FROM company_domain WHERE domain = $1 ORDER BY company_id`+tx.Dialect.ForUpdate,
 		[]any{name}, func(row sqldb.Scanner) error {
@@ -637,7 +637,7 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	}
 	n := int64(len(newcomers))
 	// The insertion may have waited for a transaction that deleted a person.
-	// People who were deleted that way are removed here.
+	// Such deleted people are removed again here.
 	late, err := tx.Exec(ctx, `
 		DELETE FROM company_member WHERE company_id = $1 AND EXISTS (SELECT 1 FROM person p WHERE p.id = person_id AND p.deleted IS NOT NULL)`, d.CompanyID)
 	n -= late
@@ -664,9 +664,9 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 const profileColumns = `p.id, p.email, m.person_id IS NOT NULL, u.person_id IS NOT NULL, coalesce(u.external_id, ''), coalesce(u.attributes, ''),
 	coalesce(u.created, m.created), coalesce(u.updated, m.created)`
 
-// profileRows joins the tables with the profiles of people in the company $1 to
-// a subquery w of person ids. everyProfile selects the company's members and
-// the users of its identity provider.
+// profileRows joins a subquery w of person ids with the tables that contain the
+// people's profiles in the company $1. everyProfile selects the company's
+// members and the users of its identity provider.
 const (
 	profileRows = `
 	JOIN person p ON p.id = w.person_id AND p.deleted IS NULL
@@ -680,8 +680,8 @@ func scanProfile(row sqldb.Scanner) (p Profile, err error) {
 	return p, err
 }
 
-// Profiles returns the profiles of a company, ordered by mail address: at most
-// limit of them, after the first skip.
+// Profiles returns at most limit profiles of a company, ordered by mail
+// address, after skipping the first skip profiles.
 func Profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+everyProfile+` ORDER BY p.email_key, p.id LIMIT $2 OFFSET $3`,
 		[]any{companyID, limit, skip}, scanProfile)
@@ -702,8 +702,8 @@ func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
 }
 
-// ProfilesByExternalID returns the profiles with an external id, which is the
-// id that the company's identity provider uses for a user.
+// ProfilesByExternalID returns the profiles with the given external id, which
+// is the id of the user at the company's identity provider.
 func ProfilesByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+`
 		FROM (SELECT person_id FROM scim_user WHERE company_id = $1 AND external_id = $2 AND external_id <> '') w`+profileRows+`
@@ -725,8 +725,7 @@ func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// DeleteProfiles deletes a person's attributes and seats that the identity
-// providers of all companies have stored.
+// DeleteProfiles deletes a person's SCIM attributes and seats in all companies.
 func DeleteProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := execQuery(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
 		return err
@@ -734,8 +733,8 @@ func DeleteProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE person_id = $1`, personID)
 }
 
-// storeMembership stores a member's roles in the company and its teams for a
-// later activation, and marks their profile as inactive.
+// storeMembership stores a member's company role and team roles for a later
+// activation, and marks their profile as inactive.
 func storeMembership(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	err := execQuery(ctx, tx, `
 		UPDATE scim_user SET active = FALSE, updated = $3,
@@ -799,13 +798,14 @@ func scanGroup(row sqldb.Scanner) (g Group, err error) {
 	return g, err
 }
 
-// Groups returns the groups of a company, ordered by name: at most limit of
-// them, after the first skip.
+// Groups returns at most limit groups of a company, ordered by name, after
+// skipping the first skip groups.
 func Groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` ORDER BY t.name, t.id LIMIT $2 OFFSET $3`, []any{companyID, limit, skip}, scanGroup)
 }
 
-// CountGroups returns the number of groups in a company, that is, of its teams.
+// CountGroups returns the number of groups in a company, which is the number of
+// its teams.
 func CountGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed`, companyID))
 }
@@ -819,15 +819,15 @@ func GroupsByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]
 	return sqldb.All(ctx, tx, groupQuery+` AND t.name = $2 ORDER BY t.id`, []any{companyID, name}, scanGroup)
 }
 
-// GroupsByExternalID returns the groups with an external id, which is the id
-// that the company's identity provider uses for a group.
+// GroupsByExternalID returns the groups with the given external id, which is
+// the id of the group at the company's identity provider.
 func GroupsByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.id IN (SELECT team_id FROM scim_group WHERE company_id = $1 AND external_id = $2 AND external_id <> '')
 		ORDER BY t.name, t.id`, []any{companyID, externalID}, scanGroup)
 }
 
-// StoreGroup stores the external id of a group, with the current time as the
-// time of the change.
+// StoreGroup stores the external id of a group, and the current time as the
+// time of its last change.
 func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	return execQuery(ctx, tx, `
 		INSERT INTO scim_group (team_id, company_id, external_id, updated) VALUES ($1, $2, $3, $4)
@@ -835,9 +835,9 @@ func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 		g.ID, g.CompanyID, g.ExternalID, sqldb.At(tx.Now))
 }
 
-// groupPlaces returns the team memberships and seats in which column (a team id
-// or person id) is one of ids, or all of them if ids is empty. A negative limit
-// means no limit.
+// groupPlaces returns the team memberships and SCIM seats whose column (a team
+// id or person id) is one of ids, or all of them if ids is empty. A negative
+// limit means no limit.
 func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
 	args := []any{companyID}
 	among := ""
@@ -907,8 +907,9 @@ var Checks = []sqldb.Check{
 		SELECT 'company_domain ' || domain FROM company_domain WHERE verified IS NOT NULL GROUP BY domain HAVING count(*) > 1`},
 }
 
-// brokenEntry is the SQL condition for a row w of an invitation or a domain
-// whose team is removed, belongs to another company, or does not have the role.
+// brokenEntry is the SQL condition for a row w of the invitation or domain
+// table whose team is removed, belongs to another company, or does not have the
+// row's role.
 const brokenEntry = `(w.team_id IS NULL AND w.team_role <> '' OR w.team_id IS NOT NULL AND NOT EXISTS (
 	SELECT 1 FROM team t JOIN team_role r ON r.team_id = t.id AND r.name = w.team_role
 	WHERE t.id = w.team_id AND t.company_id = w.company_id AND NOT t.removed))`

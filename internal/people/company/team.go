@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Team is a part of a company with members and an account of its own.
+// Team is a group of people in a company. It has its own account.
 type Team struct {
 	ID        string
 	CompanyID string
@@ -17,14 +17,14 @@ type Team struct {
 	Created   time.Time
 }
 
-// ListKey returns the team's position in a list that is sorted by name.
+// ListKey returns the team's position in a list that is sorted by team name.
 func (t Team) ListKey() Key { return Key{t.Name, t.ID} }
 
 // errNoTeam is returned both for unknown teams and for removed teams.
 var errNoTeam = fault.New(fault.NotFound, "There is no such team.")
 
-// CreateTeam creates a team with two roles: member, which allows using all
-// tools and plugins, and manager, which also allows managing the team.
+// CreateTeam creates a team with two roles: "member", which allows using all
+// tools and plugins, and "manager", which also allows managing the team.
 func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team, error) {
 	if err := checkName(name); err != nil {
 		return Team{}, err
@@ -48,7 +48,8 @@ func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team
 	return t, nil
 }
 
-// TeamByID returns a team, or errNoTeam if it is removed or unknown.
+// TeamByID returns the team with the given id, or errNoTeam if it is removed or
+// unknown.
 func TeamByID(ctx context.Context, tx *sqldb.Tx, id string) (Team, error) {
 	if !ids.Valid(id) {
 		return Team{}, errNoTeam
@@ -67,10 +68,9 @@ func RenameTeam(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	return renameTeam(ctx, tx, id, name)
 }
 
-// RemoveTeam marks a team as removed and deletes its members, seats and
-// invitations. People who join through a mail domain no longer join the team.
-// The rows of the team and its roles remain, because other tables refer to
-// them.
+// RemoveTeam marks a team as removed and deletes its members, SCIM seats and
+// invitations. Mail domains no longer assign people to the team. The rows of
+// the team and its roles remain, because other tables refer to them.
 func RemoveTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	if _, err := lockTeam(ctx, tx, id); err != nil {
 		return err

@@ -4,7 +4,7 @@
 // A token consists of a prefix for its kind, 256 random bits and a checksum, so
 // that secret scanners can recognise it without contacting this service. Only
 // its SHA-256 hash is stored. Tokens are not cached: every request reads the
-// row, so a deleted token is refused at the next request.
+// token's row, so a deleted token is refused at the next request.
 //
 // The SCIM tokens of companies (directory.go) have the same form, but
 // authenticate an identity provider instead of a person.
@@ -28,7 +28,7 @@ import (
 // Token describes an access token, without its value.
 type Token struct {
 	ID        string
-	PersonID  string // the person that the token acts for
+	PersonID  string // the person for whom the token acts
 	CompanyID string // "" for a personal token
 	MintedBy  string // id of the person who created it, "" for the operator
 	Name      string
@@ -76,14 +76,16 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	return t, secret, nil
 }
 
-// Holder is the owner whose tokens are listed or changed: a company, which sees
-// its own tokens, or a person, who sees every token that acts for them.
+// Holder is the owner whose tokens are listed or changed: a company, which has
+// access to its own tokens, or a person, who has access to every token that
+// acts for them.
 type Holder struct {
 	PersonID  string
 	CompanyID string
 }
 
-// After is the position after which a page of tokens begins.
+// After is the position after which a page of tokens begins: the last token of
+// the previous page.
 type After struct {
 	Created time.Time
 	ID      string
@@ -93,9 +95,9 @@ type After struct {
 // owners.
 var errUnknownToken = fault.New(fault.NotFound, "There is no such access token.")
 
-// Regenerate replaces the value of a token and returns the new one. The old
-// value is refused once tx commits. A person cannot regenerate a company's
-// token that acts for them, because only the company's admins may know its
+// Regenerate replaces the value of a token and returns the new value. The old
+// value is refused after tx commits. A person cannot regenerate a company's
+// token that acts for them, because only the company's admins may learn its
 // value.
 func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, string, error) {
 	t, err := byID(ctx, tx, h, id)
@@ -120,7 +122,7 @@ func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, erro
 	return t, deleteToken(ctx, tx, id)
 }
 
-// DeleteValue deletes the token with this value, regardless of its owner.
+// DeleteValue deletes the token with the given value, regardless of its owner.
 func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error) {
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken
@@ -134,8 +136,8 @@ type CheckedToken struct {
 	EmailVerified bool // the mail address of the token's person is verified
 }
 
-// ErrInvalid is returned for every invalid credential, so that the caller does
-// not learn which part was wrong.
+// ErrInvalid is returned for every invalid credential, so that the response
+// does not reveal what is wrong with it.
 var ErrInvalid = fault.New(fault.Unauthenticated, "A valid credential is required.")
 
 // Check returns the token with the given value, or ErrInvalid.
@@ -165,7 +167,7 @@ func newSecret(prefix string) string {
 }
 
 // WellFormed reports whether token has the form of an access token with a
-// correct checksum. The check saves a database query for most invalid values.
+// correct checksum. The check avoids a database query for most invalid values.
 func WellFormed(token string) bool {
 	return wellFormed(token, personalPrefix) || wellFormed(token, companyPrefix)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // SCIMToken is the token with which a company's identity provider
-// authenticates. A company has at most one.
+// authenticates, without its value. A company has at most one.
 type SCIMToken struct {
 	CompanyID string
 	Hint      string // the last four characters of the value
@@ -18,16 +18,16 @@ type SCIMToken struct {
 	Created   time.Time
 	LastUsed  time.Time // zero before the first use
 
-	hash string // stored hash, set only by CheckSCIMToken
+	hash string // hash of the value, set only by CheckSCIMToken
 }
 
 const scimPrefix = "atl_s_"
 
 var errNoSCIMToken = fault.New(fault.NotFound, "The company has no SCIM token.")
 
-// CreateSCIMToken creates a company's SCIM token, which replaces the previous
-// one once tx commits. The second result is the token's value, which is not
-// stored.
+// CreateSCIMToken creates a company's SCIM token. The new token replaces the
+// previous one when tx commits. The second result is the token's value, which
+// is not stored.
 func CreateSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID, madeBy string) (SCIMToken, string, error) {
 	secret := newSecret(scimPrefix)
 	t := SCIMToken{CompanyID: companyID, Hint: hintOf(secret), MadeBy: madeBy, Created: tx.Now}

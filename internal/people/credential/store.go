@@ -97,8 +97,8 @@ func deleteByHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error)
 	return t, err
 }
 
-// byHash returns the token with a hash. Every request with an access token
-// calls it. Tokens of suspended people are invalid.
+// byHash returns the token with the given hash. Every request with an access
+// token calls it. Tokens of suspended people are invalid.
 func byHash(ctx context.Context, q sqldb.Querier, hash string) (h CheckedToken, err error) {
 	var stored string
 	var used sqldb.Time
@@ -174,8 +174,8 @@ func DeleteSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMT
 	return t, err
 }
 
-// scimTokenByHash returns the SCIM token with a hash. Every request of an
-// identity provider calls it.
+// scimTokenByHash returns the SCIM token with the given hash. Every request of
+// an identity provider calls it.
 func scimTokenByHash(ctx context.Context, db *sqldb.DB, hash string) (SCIMToken, error) {
 	var stored string
 	t, err := scanSCIMToken(db.QueryRow(ctx, `SELECT `+scimTokenColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)

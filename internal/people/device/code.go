@@ -22,14 +22,14 @@ const (
 // newSecret generates a secret: the prefix and 256 random bits in base 62.
 func newSecret(prefix string) string { return prefix + ids.Text(secretChars) }
 
-// wellFormed reports whether secret has the form of a secret with this prefix.
-// The check saves a database query for most invalid values.
+// wellFormed reports whether secret consists of the prefix and the right number
+// of characters. The check avoids a database query for most invalid values.
 func wellFormed(prefix, secret string) bool {
 	body, ok := strings.CutPrefix(secret, prefix)
 	return ok && len(body) == secretChars && ids.Alphanumeric(body)
 }
 
-// successorToken derives the refresh token that replaces the given one. The
+// successorToken derives the refresh token that replaces the given token. The
 // result is always the same for the same token and generation, and cannot be
 // computed without the installation's key.
 func (d *Devices) successorToken(token string, generation int64) string {
@@ -38,8 +38,9 @@ func (d *Devices) successorToken(token string, generation int64) string {
 	return refreshPrefix + strings.Repeat("0", secretChars-len(s)) + s
 }
 
-// computeMAC returns the HMAC of a purpose and its parts under the
-// installation's key. The parts must not contain spaces, which separate them.
+// computeMAC returns the HMAC of a purpose and the parts under the
+// installation's key. The parts are joined with spaces and must not contain
+// any.
 func (d *Devices) computeMAC(purpose string, part ...string) []byte {
 	m := hmac.New(sha256.New, d.o.Key)
 	m.Write([]byte(purpose + " " + strings.Join(part, " ")))
@@ -51,8 +52,8 @@ const (
 	// letters or digits that look alike (RFC 8628 section 6.1).
 	userAlphabet = "BCDFGHJKLMNPQRSTVWXZ"
 	userChars    = 8
-	// maxTyped is the maximum length of a user code as people type it, in
-	// bytes.
+	// maxTyped is the maximum length in bytes of a user code as a person typed
+	// it.
 	maxTyped = 64
 )
 
@@ -63,8 +64,8 @@ func newUserCode() string {
 	var b [1]byte
 	for len(code) < userChars {
 		rand.Read(b[:])
-		// Values from 240 are discarded: 256 is not a multiple of 20, so they
-		// would make some letters more likely than others.
+		// Bytes of 240 and above are discarded: 256 is not a multiple of 20, so
+		// they would make some letters more likely than others.
 		if b[0] < 240 {
 			code = append(code, userAlphabet[b[0]%20])
 		}
@@ -74,7 +75,7 @@ func newUserCode() string {
 
 func showUserCode(code string) string { return code[:userChars/2] + "-" + code[userChars/2:] }
 
-// readUserCode converts a user code as people type it to the form that
+// readUserCode converts a user code that a person typed to the form that
 // newUserCode returns. It returns false if the code is malformed.
 func readUserCode(typed string) (code string, ok bool) {
 	if len(typed) > maxTyped {

@@ -10,8 +10,8 @@
 // An expired grant keeps its state and is no longer valid. Codes and tokens are
 // stored as hashes. A grant is claimed once: the first poll after the approval
 // returns the tokens, and every later poll returns the error that the code has
-// expired. A poll more than ten seconds after the claim means that the code was
-// stolen; it revokes the device.
+// expired. If a poll comes more than ten seconds after the claim, the code must
+// have been stolen, and the device is revoked.
 //
 // Transactions lock rows in the order person, grant, device.
 package device
@@ -29,32 +29,32 @@ import (
 
 // Options are the settings for device sign-ins, and their dependencies.
 type Options struct {
-	// Key is the HMAC key for the hashes of user codes and for the successors
-	// of refresh tokens.
+	// Key is the HMAC key that hashes user codes and derives the next refresh
+	// token from the current one.
 	Key []byte
 
 	ExpiresIn   time.Duration // lifetime of the device code and the user code
 	Interval    time.Duration // initial minimum time between polls
-	MaxInterval time.Duration // upper limit of Interval, which grows for clients that poll too often
+	MaxInterval time.Duration // upper limit of the interval, which grows for clients that poll too often
 
-	// MaxGrants is the maximum number of live grants, MaxPerNetwork the maximum
-	// number per network. Above MaxPerNetwork, the oldest grants of the network
-	// are revoked. Above MaxGrants, the oldest grants of the network with the
-	// most grants are revoked.
+	// MaxGrants is the maximum number of live grants (sign-in requests);
+	// MaxPerNetwork is the maximum per network. Above MaxPerNetwork, the oldest
+	// grants of the network are revoked. Above MaxGrants, the oldest grants of
+	// the network with the most grants are revoked.
 	MaxGrants     int
 	MaxPerNetwork int
 
 	// PluginKindLength is the maximum length of a plugin kind, in bytes. 0
-	// means 32, which is also the upper limit.
+	// means 32, which is also the largest allowed value.
 	PluginKindLength int
 
 	RotateAfter time.Duration // age at which a refresh token is replaced
-	Grace       time.Duration // how long a replaced refresh token still returns its successor
+	Grace       time.Duration // how long a client that presents a replaced refresh token still receives its successor
 
-	// Now returns the current time. Polls that do not write use it.
+	// Now returns the current time for polls that do not write to the database.
 	Now func() time.Time
 	// OnReplay is called in the transaction that revokes a device because its
-	// device code was presented again long after the claim.
+	// device code was presented again long after the grant was claimed.
 	OnReplay func(ctx context.Context, tx *sqldb.Tx, dev Device) error
 }
 
@@ -68,21 +68,21 @@ type Devices struct {
 // New returns the Devices with the given options.
 func New(o Options) *Devices { return &Devices{o, newUserCode} }
 
-// Device is a machine on which a person is or was signed in through a grant.
+// Device is a machine on which a person is or was signed in.
 type Device struct {
 	ID         string
 	PersonID   string
 	PluginKind string // "" if the device reported none
 	Agent      string
-	Address    string // IP address of the last use
+	Address    string // IP address at the last use
 	Provider   string // sign-in method of the approving person: "password" or the name of an OpenID provider
 	Created    time.Time
 	LastUsed   time.Time
 	Revoked    *time.Time
 }
 
-// DeviceStatus is the part of a device and its person that every request with
-// an ID token checks.
+// DeviceStatus contains the properties of a device and its person that are
+// checked at every request with an ID token.
 type DeviceStatus struct {
 	PersonID   string
 	PluginKind string
@@ -94,7 +94,7 @@ type DeviceStatus struct {
 
 // The reasons for automatic revocations.
 const (
-	whyReplayed = "replayed" // the device code was presented again after its claim
+	whyReplayed = "replayed" // the device code was presented again after the grant was claimed
 	whyReused   = "reused"   // a replaced refresh token was presented again
 )
 
@@ -105,8 +105,8 @@ var (
 
 // CheckDevice returns the status of a device and its person. Every request with
 // an ID token calls it, and the result is not cached: a revoked device is
-// refused at the next request on every node. In a transaction it locks both
-// rows, the person's first.
+// refused at the next request on every node. In a transaction it locks the
+// person's row and then the device's row.
 func (d *Devices) CheckDevice(ctx context.Context, q sqldb.Querier, deviceID string) (DeviceStatus, error) {
 	if !ids.Valid(deviceID) {
 		return DeviceStatus{}, errNotLive
@@ -128,7 +128,8 @@ func (d *Devices) ListSignedIn(ctx context.Context, tx *sqldb.Tx, personID strin
 	return devicesOfPerson(ctx, tx, personID)
 }
 
-// After is the position after which a page of devices begins.
+// After is the position after which a page of devices begins: the last device
+// of the previous page.
 type After struct {
 	Created time.Time
 	ID      string
@@ -140,7 +141,7 @@ func (d *Devices) ListSignedInPage(ctx context.Context, tx *sqldb.Tx, personID s
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
-// ByID returns a device, even if it is signed out.
+// ByID returns a device, even if the person has been signed out on it.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	if !ids.Valid(id) {
 		return Device{}, errNoDevice
@@ -165,14 +166,15 @@ func (d *Devices) RevokeDevice(ctx context.Context, tx *sqldb.Tx, personID, devi
 	return err
 }
 
-// RevokeAll signs a person out on all devices and voids their approved grants
-// that no device has claimed yet. It returns the number of devices.
+// RevokeAll signs a person out on all devices, and voids their approved grants
+// (sign-in requests) that no device has claimed yet. It returns the number of
+// devices.
 //
 // Approvals, claims and RevokeAll lock the person first, so they run one after
-// the other. RevokeAll sees every earlier approval and claim: with READ
-// COMMITTED each statement sees all transactions that committed before the
-// statement began, and the statements of RevokeAll begin after the lock is
-// taken. A later claim finds that its grant is void.
+// the other. RevokeAll sees every earlier approval and claim: under READ
+// COMMITTED, each statement sees all transactions that committed before it
+// began, and the statements of RevokeAll begin after the lock is taken. A claim
+// that comes later finds its grant voided.
 func (d *Devices) RevokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (int64, error) {
 	if err := lockPerson(ctx, tx, personID); err != nil {
 		return 0, err

@@ -31,18 +31,18 @@ var next = map[State][]State{
 	Approved: {Claimed, Gone},
 }
 
-// Request describes a machine on which a person wants to sign in.
+// Request describes a machine that requests a sign-in.
 type Request struct {
 	PluginKind string
 	Agent      string
 	Address    string
-	Network    string // network of Address for rate limits
+	Network    string // network of Address, for rate limits
 }
 
-// Codes is the response to a sign-in request. Only hashes of the codes are
+// Codes contains the codes of a new sign-in request. Only their hashes are
 // stored.
 type Codes struct {
-	DeviceCode string // secret with which the machine polls
+	DeviceCode string // secret that the machine sends when it polls
 	UserCode   string // shown on the machine; the person who approves enters or compares it
 	ExpiresIn  time.Duration
 	Interval   time.Duration
@@ -57,8 +57,8 @@ type Grant struct {
 	Address    string
 	Created    time.Time
 	Expires    time.Time
-	Locked     bool // more than one person opened it, so it cannot be approved
-	JustLocked bool // this call of OpenGrant locked it
+	Locked     bool // more than one person opened the grant, so it cannot be approved
+	JustLocked bool // this call of OpenGrant locked the grant
 }
 
 // Decision is a person's approval or refusal of a grant.
@@ -70,16 +70,18 @@ type Decision struct {
 }
 
 const (
-	// nearlyFull is the number of grants below MaxGrants from which new grants
-	// are created one after the other, so that the limit is not exceeded. It is
-	// larger than the number of concurrent requests for grants.
+	// nearlyFull is a number of grants. When fewer than this many can be added
+	// before MaxGrants is reached, new grants are created one after the other,
+	// so that the limit is not exceeded. It is larger than the number of
+	// concurrent requests for grants.
 	nearlyFull = 1000
-	// maxWrong is the number of wrong confirmation codes after which a grant is
-	// revoked.
+	// maxWrong is the number of wrong user codes on the approval page after
+	// which a grant is revoked.
 	maxWrong = 5
 )
 
-// maxPluginKind is the maximum length of a plugin kind in the API, in bytes.
+// maxPluginKind is the maximum length of a plugin kind that the API permits, in
+// bytes.
 const maxPluginKind = 32
 
 var pluginKind = regexp.MustCompile(`^[a-z0-9_-]*$`)
@@ -125,8 +127,8 @@ func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Code
 	}
 	for {
 		code := d.userCode()
-		// Another grant, live or expired, may have the same user code; then the
-		// loop generates another one. Collisions are rare, because there are
+		// If another grant, live or expired, has the same user code, the loop
+		// generates another code. Collisions are rare, because there are
 		// billions of codes.
 		fresh, err := insertGrant(ctx, tx, g, d.userHash(code))
 		if err != nil {
@@ -140,11 +142,11 @@ func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Code
 }
 
 // makeRoom revokes older grants if one more would exceed MaxPerNetwork or
-// MaxGrants. For MaxGrants it takes the grants of the network with the most
+// MaxGrants. For MaxGrants it revokes grants of the network with the most
 // grants, so that no client can block the sign-ins of others.
 //
-// The count of the network's grants is exact only if the grants of one network
-// are created one after the other. The caller must ensure this.
+// The count of the network's grants is exact only if grants for the same
+// network are created one after the other, which the caller must ensure.
 func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) error {
 	own, err := countLiveOf(ctx, tx, network)
 	if err != nil {
@@ -178,10 +180,10 @@ func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) er
 	return nil
 }
 
-// OpenGrant returns the pending grant with a user code and records the person
-// who opened it. The first person who opens it can approve it. After a second
-// person has opened it, nobody can approve it, because an attacker may have
-// sent the code to several people.
+// OpenGrant returns the pending grant with the given user code and records
+// which person opened it. The first person who opens it can approve it. After a
+// second person has opened it, nobody can approve it, because an attacker may
+// have sent the code to several people.
 func (d *Devices) OpenGrant(ctx context.Context, tx *sqldb.Tx, userCode, personID string) (Grant, error) {
 	g, err := d.waitingGrant(ctx, tx, userCode)
 	if err != nil {
@@ -201,9 +203,9 @@ func (d *Devices) OpenGrant(ctx context.Context, tx *sqldb.Tx, userCode, personI
 	return g.Grant, nil
 }
 
-// explainMissing replaces errNoGrant by errApproved or errRefused for the
-// person who decided about the grant. Other people do not learn that the code
-// existed.
+// explainMissing replaces errNoGrant with errApproved or errRefused for the
+// person who approved or refused the grant. For other people the error does not
+// reveal that the code existed.
 func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, userCode, personID string) error {
 	code, ok := readUserCode(userCode)
 	if !ok || !errors.Is(err, errNoGrant) {
@@ -221,12 +223,13 @@ func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, u
 	return errRefused
 }
 
-// DecideGrant approves or refuses a grant. The first decision counts; later
-// calls return an error. A locked grant can only be refused.
+// DecideGrant approves or refuses a grant. The first decision is final; later
+// calls return an error. A grant that two people have opened can only be
+// refused.
 //
 // An approval locks the person's row, and therefore waits for a concurrent
 // sign-out on all devices. The caller must check after DecideGrant, in the same
-// transaction, whether the person is still signed in.
+// transaction, that the person is still signed in.
 func (d *Devices) DecideGrant(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant, error) {
 	decide := refuseGrant
 	if by.Approve {
@@ -254,7 +257,7 @@ func (d *Devices) DecideGrant(ctx context.Context, tx *sqldb.Tx, by Decision) (G
 	}
 }
 
-// CountWrongCode counts a wrong confirmation code for an opened grant. The
+// CountWrongCode counts a wrong user code on the approval page of a grant. The
 // fifth one revokes the grant, and dead is true.
 func (d *Devices) CountWrongCode(ctx context.Context, tx *sqldb.Tx, grantID string) (dead bool, err error) {
 	counted, err := countWrong(ctx, tx, grantID)
@@ -267,22 +270,22 @@ func (d *Devices) CountWrongCode(ctx context.Context, tx *sqldb.Tx, grantID stri
 	return voidWrong(ctx, tx, grantID)
 }
 
-// kept is how long an expired grant is stored, so that a late poll with a
-// stolen code is still detected.
+// kept is how long a grant is stored after it has expired, so that a late poll
+// with a stolen code is still detected.
 const kept = 24 * time.Hour
 
 // sweepSize is the maximum number of grants that one call of
 // DeleteExpiredGrants deletes.
 const sweepSize = 1000
 
-// DeleteExpiredGrants deletes grants that expired more than 24 hours ago, at
-// most sweepSize of them, and returns their number.
+// DeleteExpiredGrants deletes at most sweepSize grants that expired more than
+// 24 hours ago, and returns their number.
 func (d *Devices) DeleteExpiredGrants(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return deleteGrants(ctx, tx, tx.Now.Add(-kept), sweepSize)
 }
 
-// waitingGrant returns the pending or approved grant with a user code that has
-// not expired.
+// waitingGrant returns the grant with the given user code if it is pending or
+// approved and has not expired.
 func (d *Devices) waitingGrant(ctx context.Context, tx *sqldb.Tx, userCode string) (grant, error) {
 	code, ok := readUserCode(userCode)
 	if !ok {

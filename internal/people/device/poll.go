@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// slower is the time that is added to the polling interval of a client that
-	// polled too soon (RFC 8628 section 3.5).
+	// slower is added to the polling interval of a client that polled too soon
+	// (RFC 8628 section 3.5).
 	slower = 5 * time.Second
-	// lateReplay is the time after a claim from which another poll with the
-	// same code counts as theft and not as a retry.
+	// lateReplay is the time after a claim during which another poll with the
+	// same code counts as a retry. A later poll counts as theft.
 	lateReplay = 10 * time.Second
 )
 
@@ -25,19 +25,19 @@ var (
 	// revoked or claimed.
 	errExpired = fault.New(fault.DeviceCodeExpired, "This device code has expired. Start again.")
 	// ErrUnknownCode is returned for a device code that never existed. Clients
-	// see the same response as for errExpired; callers distinguish the two in
-	// order to count guesses.
+	// get the same response as for errExpired; the separate value allows
+	// callers to count guesses.
 	ErrUnknownCode = fault.New(fault.DeviceCodeExpired, errExpired.Message)
 	errPending     = fault.New(fault.AuthorizationPending, "This device is not approved yet. Continue polling.")
 	errTooSoon     = fault.New(fault.SlowDown, "This device polls too often. Wait longer between polls.")
 )
 
-// PollGrant handles a poll of a machine that waits for its sign-in. The first
+// PollGrant handles a poll from a machine that waits for its sign-in. The first
 // poll after the approval creates the device and passes it with its refresh
 // token to the function claim, in the transaction that marks the grant as
-// claimed; an error of claim rolls the transaction back. In all other cases the
-// returned error tells the client what to do. A poll that changes nothing costs
-// one query.
+// claimed. If claim returns an error, the transaction is rolled back. In all
+// other cases, the error that PollGrant returns informs the client about the
+// state of the grant. A poll that changes nothing costs one query.
 func (d *Devices) PollGrant(ctx context.Context, db *sqldb.DB, deviceCode string,
 	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
 	if !wellFormed(devicePrefix, deviceCode) {
@@ -97,9 +97,9 @@ func (d *Devices) claimApproved(ctx context.Context, db *sqldb.DB, g grant,
 	})
 }
 
-// answerReplay handles a poll with a code that was claimed already. A client
-// that lost the response retries within seconds; a later poll means that the
-// code was stolen, so the device is revoked.
+// answerReplay handles a poll with a device code whose grant was already
+// claimed. A client that lost the response retries within seconds; a later poll
+// means that the code was stolen, so the device is revoked.
 func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if g.revoked || !now.After(g.claimed.Add(lateReplay)) {
 		return errExpired
@@ -107,7 +107,7 @@ func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now t
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		dev, err := lockDevice(ctx, tx, g.deviceID)
 		if errors.Is(err, sqldb.ErrNoRows) {
-			return nil // another transaction has revoked it
+			return nil // another transaction has revoked the device
 		}
 		if err != nil {
 			return err
@@ -132,14 +132,14 @@ func (d *Devices) revokeLocked(ctx context.Context, tx *sqldb.Tx, dev Device, wh
 }
 
 // answerPending handles a poll for a grant that is neither approved nor
-// refused. A client that polls too soon receives twice its interval as the new
-// interval. The enforced interval grows by five seconds only, which is what RFC
-// 8628 requires of clients. Once neither interval can grow further, polls that
-// come too soon write nothing.
+// refused. A client that polls too soon must double its interval. The interval
+// that the service enforces grows by only five seconds, which is the increase
+// that RFC 8628 requires of clients. When neither interval can grow further,
+// polls that come too soon cause no database writes.
 func (d *Devices) answerPending(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if !g.polled.IsZero() && now.Before(g.polled.Add(g.wait)) {
 		told := d.growInterval(g.told, g.told)
-		wait := min(d.growInterval(g.wait, slower), told) // at most the interval that the client received
+		wait := min(d.growInterval(g.wait, slower), told) // at most the interval that was sent to the client
 		if told != g.told || wait != g.wait {
 			// Of several concurrent polls only one changes the intervals; all
 			// return the same response.

@@ -14,10 +14,10 @@ import (
 // Refreshed is the result of RefreshToken.
 type Refreshed struct {
 	Device Device
-	Token  string // the refresh token to use next: the presented one or its successor
-	// Reused reports that the presented token was replaced too long ago. Two
+	Token  string // the refresh token to use next: the presented token or its successor
+	// Reused means that the presented token was replaced too long ago. Two
 	// parties have it, so the device was revoked and Token is empty. The caller
-	// must commit the transaction, because an error inside it would undo the
+	// must commit the transaction, because a rollback would undo the
 	// revocation, and then return ErrTokenInvalid, as for an unknown token.
 	Reused bool
 }
@@ -35,14 +35,14 @@ type token struct {
 	replaced   time.Time // zero if this is the device's newest token
 }
 
-// RefreshToken checks a refresh token and returns the one to use next. A token
-// younger than RotateAfter stays valid. An older token is replaced by a
+// RefreshToken checks a refresh token and returns the token to use next. A
+// token younger than RotateAfter stays valid. An older token is replaced with a
 // successor that is derived from it, so that a client that lost the response
-// gets the same successor again. A replaced token that is presented after
-// Grace, or after its successor was replaced too, counts as stolen.
+// gets the same successor again. A replaced token counts as stolen if it is
+// presented after the time Grace, or after its successor was replaced too.
 //
 // Unknown tokens and tokens of revoked devices cause the same database work:
-// both statements run, no row is locked and nothing is written.
+// two queries that lock no row, and no write.
 func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented string) (Refreshed, error) {
 	if !wellFormed(refreshPrefix, presented) {
 		return Refreshed{}, ErrTokenInvalid
@@ -80,9 +80,9 @@ func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented stri
 	}
 }
 
-// ByRefresh returns the signed-in device of a refresh token, even if the token
-// was replaced. It returns false if there is no such device. Callers use it for
-// checks before they call RefreshToken.
+// ByRefresh returns the signed-in device to which a refresh token belongs, even
+// if the token was replaced. It returns false if there is no such device.
+// Callers use it for checks before they call RefreshToken.
 func (d *Devices) ByRefresh(ctx context.Context, db *sqldb.DB, presented string) (Device, bool, error) {
 	if !wellFormed(refreshPrefix, presented) {
 		return Device{}, false, nil

@@ -17,10 +17,10 @@ type grant struct {
 	state      State
 	network    string
 	deviceHash string
-	personID   string // the person who approved or refused
+	personID   string // the person who approved or refused the grant
 	provider   string
-	wait       time.Duration // enforced minimum time between polls
-	told       time.Duration // interval that the client has received
+	wait       time.Duration // minimum time between polls that the service enforces
+	told       time.Duration // interval that was sent to the client
 	polled     time.Time
 	deviceID   string
 	claimed    time.Time
@@ -44,8 +44,8 @@ func scanGrant(row sqldb.Scanner, more ...any) (g grant, err error) {
 	return g, err
 }
 
-// byDeviceHash returns the grant with the hash of a device code. Every poll
-// calls it.
+// byDeviceHash returns the grant whose device code has the given hash. Every
+// poll calls it.
 func byDeviceHash(ctx context.Context, db *sqldb.DB, hash string) (g grant, err error) {
 	var revoked bool
 	g, err = scanGrant(db.QueryRow(ctx, `
@@ -85,7 +85,7 @@ func countLiveOf(ctx context.Context, tx *sqldb.Tx, network string) (n int, err 
 }
 
 // largestNetwork returns the network with the most live grants. If several have
-// the same number, it returns the one with the oldest grant.
+// the same number, it returns the network with the oldest grant.
 func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT network FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1
@@ -93,9 +93,9 @@ func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err erro
 	return network, err
 }
 
-// endOldest revokes the oldest live grant of a network, if there is one: the
-// oldest pending grant, or else the oldest approved one. If another transaction
-// revokes or claims the grant first, nothing needs to be done.
+// endOldest revokes the oldest pending grant of a network, or its oldest
+// approved grant if none is pending. It returns nil if it revokes nothing,
+// because another transaction may have revoked or claimed the grant first.
 func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
 	for _, from := range []State{Pending, Approved} {
 		n, err := moveState(ctx, tx, from, Gone, ``, `id = (
@@ -119,14 +119,14 @@ func lockStarts(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 // lockPerson locks a person's row until tx ends, so that approvals, claims and
-// sign-outs of the person run one after the other.
+// sign-outs of the same person run one after the other.
 func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	var id string
 	return tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1`+tx.Dialect.ForUpdate, personID).Scan(&id)
 }
 
-// recordViewer records the first person who opens a grant, and locks the grant
-// for approvals when a second person opens it.
+// recordViewer records the first person who opens a grant. When a second person
+// opens it, recordViewer locks the grant, so that it can no longer be approved.
 func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (changed bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE device_grant SET locked = (seen_by <> ''), seen_by = CASE WHEN seen_by = '' THEN $1 ELSE seen_by END
@@ -134,9 +134,9 @@ func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (
 	return n == 1, err
 }
 
-// moveState changes the state of the grants that are in the state from and
-// match the SQL condition where. The string set lists further columns to
-// assign; the arguments begin with $3. moveState returns the number of changed
+// moveState changes the state of all grants that are in the state from and
+// match the SQL condition where. The SQL in set assigns further columns. The
+// placeholders of args begin with $3. moveState returns the number of changed
 // grants.
 func moveState(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, args ...any) (int64, error) {
 	if !slices.Contains(next[from], to) {
@@ -157,9 +157,10 @@ func refuseGrant(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision)
 	return n == 1, err
 }
 
-// decisionOf returns a person's decision about the grant with a user code, if
-// the grant has not expired. An approval has stored a provider, a refusal has
-// not. An approved grant that a sign-out has voided counts as no decision.
+// decisionOf returns a person's decision about the grant with the given user
+// code, if the grant has not expired. An approval has stored a provider, a
+// refusal has not. If a sign-out has voided an approved grant, there is no
+// decision.
 func decisionOf(ctx context.Context, tx *sqldb.Tx, userHash, personID string) (approved, found bool, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT state <> 'gone' FROM device_grant
@@ -191,8 +192,8 @@ func countWrong(ctx context.Context, tx *sqldb.Tx, grantID string) (counted bool
 	return n == 1, err
 }
 
-// slowDown stores longer polling intervals of a grant unless a concurrent poll
-// has changed them.
+// slowDown stores the longer polling intervals of a grant, unless a concurrent
+// poll has already changed them.
 func slowDown(ctx context.Context, tx *sqldb.Tx, g grant, told, wait time.Duration) error {
 	_, err := tx.Exec(ctx, `UPDATE device_grant SET told_s = $1, wait_ms = $2 WHERE id = $3 AND told_s = $4 AND wait_ms = $5`,
 		int64(told/time.Second), wait.Milliseconds(), g.ID, int64(g.told/time.Second), g.wait.Milliseconds())
@@ -200,7 +201,7 @@ func slowDown(ctx context.Context, tx *sqldb.Tx, g grant, told, wait time.Durati
 }
 
 // markPolled records the time of a poll that did not come too soon. It returns
-// false if a concurrent poll was recorded first.
+// false if a concurrent poll has already been recorded.
 func markPolled(ctx context.Context, tx *sqldb.Tx, g grant) (first bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE device_grant SET polled = $1 WHERE id = $2 AND polled IS NOT DISTINCT FROM $3`,
 		sqldb.At(tx.Now), g.ID, sqldb.At(g.polled))
@@ -276,7 +277,7 @@ func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Aft
 }
 
 // ListLive returns at most limit signed-in devices of a person, or of all
-// people if personID is "", ordered by id, starting after afterID.
+// people if personID is "". The list is ordered by id and starts after afterID.
 func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
 	where := `revoked IS NULL AND id > $1`
 	args := []any{afterID, limit}
@@ -291,14 +292,15 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
 }
 
-// ListAll returns every device of a person, including devices that are signed
-// out, newest first.
+// ListAll returns every device of a person, including devices on which they
+// have been signed out, newest first.
 func ListAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
 }
 
-// Erase deletes a person's devices, refresh tokens and grants. The caller has
-// locked the person, so that no grant is claimed at the same time.
+// Erase deletes a person's devices, refresh tokens and grants (sign-in
+// requests). The caller has locked the person, so that no grant is claimed at
+// the same time.
 func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	for _, query := range []string{
 		`DELETE FROM device_grant WHERE person_id = $1`,
@@ -335,15 +337,15 @@ func lockDevice(ctx context.Context, tx *sqldb.Tx, deviceID string) (Device, err
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1 AND revoked IS NULL`+tx.Dialect.ForUpdate, deviceID))
 }
 
-// deviceOf returns the device of a refresh token, given the token's hash,
-// unless the device is revoked.
+// deviceOf returns the device whose refresh token has the given hash, unless
+// the device is revoked.
 func deviceOf(ctx context.Context, db *sqldb.DB, tokenHash string) (Device, error) {
 	return scanDevice(db.QueryRow(ctx, `
 		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`, tokenHash))
 }
 
-// lockDeviceOf locks and returns the device of a refresh token, given the
-// token's hash, unless the device is revoked.
+// lockDeviceOf locks and returns the device whose refresh token has the given
+// hash, unless the device is revoked.
 func lockDeviceOf(ctx context.Context, tx *sqldb.Tx, tokenHash string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `
 		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`+tx.Dialect.ForUpdate,

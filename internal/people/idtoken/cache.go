@@ -9,17 +9,17 @@ import (
 // cacheSize is the maximum number of tokens in each of the cache's two maps.
 const cacheSize = 10_000
 
-// cache contains the claims of tokens whose signatures were verified, because a
-// verification costs a hundred times as much as a lookup. The keys are hashes
-// of the tokens. When the map young is full, it replaces the map old, which
-// drops entries that were not used recently; no timers are needed.
+// cache contains the claims of tokens whose signatures were verified, because
+// verifying a signature costs a hundred times as much as a lookup. The keys are
+// hashes of the tokens. When the map young is full, it replaces the map old.
+// This drops entries that were not used recently, without timers.
 type cache struct {
 	mu         sync.Mutex
 	young, old map[[sha256.Size]byte]verified
 }
 
-// verified contains the claims of a token and the time until which the entry
-// may be used.
+// verified contains the claims of a token and the expiry time of the cache
+// entry.
 type verified struct {
 	claims Claims
 	until  time.Time

@@ -3,12 +3,12 @@
 //
 // A token identifies a person and either a device or, for the pages of the
 // service itself, a browser session. It does not prove that the device or the
-// session is still signed in: callers read that from the database at every
+// session is still signed in: callers check this in the database at every
 // request.
 //
-// The keys are stored in the database, their private parts encrypted. One key
-// signs tokens. A replaced key verifies tokens until all tokens that it signed
-// have expired:
+// The keys are stored in the database, the private keys encrypted. One key
+// signs tokens. After it is replaced, it verifies tokens until all tokens that
+// it signed have expired:
 //
 //	signs ──RotateKey──▶ verifies ──Lifetime──▶ ignored ──DeleteExpiredKeys──▶ deleted
 package idtoken
@@ -32,8 +32,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Box encrypts private keys. The parameter about names the row to which the
-// encrypted data belongs, so that it cannot be moved to another row.
+// Box encrypts private keys. The parameter about identifies the database row of
+// the encrypted data, so that data moved to another row cannot be decrypted.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
@@ -42,7 +42,7 @@ type Box interface {
 // Options are the settings and dependencies of an Issuer, except the database.
 type Options struct {
 	Box      Box
-	Issuer   string        // base URL of the service; issuer and audience of the tokens
+	Issuer   string        // base URL of the service; both issuer and audience of the tokens
 	Lifetime time.Duration // lifetime of a device's token, at least one second
 	// WebLifetime is the lifetime of a browser session's token, at least one
 	// second and at most Lifetime.
@@ -81,7 +81,7 @@ type Issuer struct {
 	o  Options
 	db *sqldb.DB
 
-	signing atomic.Pointer[signingKey] // the signing key that was used last
+	signing atomic.Pointer[signingKey] // the most recently used signing key
 	known   atomic.Pointer[keySet]     // public keys that verify tokens
 	looking singleflight.Group         // merges concurrent reads of the keys from the database
 	lookups *rate.Limiter              // limits database queries for unknown key ids
@@ -96,19 +96,19 @@ func New(db *sqldb.DB, o Options) *Issuer {
 }
 
 const (
-	// lookupsPerSecond is the maximum number of database queries per second on
-	// a node that tokens with unknown key ids cause.
+	// lookupsPerSecond is the maximum number of database queries per second
+	// that tokens with unknown key ids can cause on a node.
 	lookupsPerSecond = 10
 	// keyCacheTime is how long a node uses a cached key before it checks in the
-	// database whether the key still verifies tokens. Genuine tokens expire
+	// database that the key may still verify tokens. Genuine tokens expire
 	// before their key does. A token forged with a stolen key can have any
-	// expiry, and must be refused once the key is.
+	// expiry time, and must be refused when the key is no longer valid.
 	keyCacheTime = time.Minute
 	// maxLength is the maximum length of a token, in bytes. Tokens of this
-	// service have about 500 bytes.
+	// service are about 500 bytes long.
 	maxLength = 4096
-	// maxClockSkew is how far the clock of the signing node may be ahead of
-	// this node's clock.
+	// maxClockSkew is the maximum time by which the signing node's clock may be
+	// ahead of this node's clock.
 	maxClockSkew = time.Minute
 	// useID and useWeb are the values of the claim token_use: tokens of devices
 	// and of browser sessions. The claim distinguishes them from other kinds
@@ -117,8 +117,8 @@ const (
 	useWeb = "web"
 )
 
-// private contains the claims of a token that RFC 7519 does not register
-// (section 4.3).
+// private contains the private claims of a token, which RFC 7519 does not
+// register (section 4.3).
 type private struct {
 	DeviceID  string `json:"device_id,omitempty"`
 	SessionID string `json:"session_id,omitempty"`
@@ -126,8 +126,7 @@ type private struct {
 }
 
 // SignToken signs a token with the current key, and creates the first key if
-// there is none. It reads the key in tx. The result expires is the expiry time
-// in the token.
+// none exists. It reads the key in tx. expires is the expiry time of the token.
 func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token string, expires time.Time, err error) {
 	signer, err := i.currentSigner(ctx, tx)
 	if err != nil {
@@ -152,11 +151,11 @@ func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token s
 	return token, expires, nil
 }
 
-// errInvalid is returned for every invalid token, whatever is wrong with it.
+// errInvalid is returned for every invalid token, regardless of the reason.
 var errInvalid = fault.New(fault.Unauthenticated, "A valid credential is required.")
 
 // VerifyToken returns the claims of a token that this installation signed and
-// that has not expired. For every other token it returns a
+// that has not expired. For every other token it returns an error with the code
 // fault.Unauthenticated.
 func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) {
 	if len(token) > maxLength {
@@ -204,18 +203,18 @@ func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) 
 	return c, nil
 }
 
-// beforeKeyID and afterKeyID surround the key id in the header of a token.
-// Headers that SignToken writes differ only in the key id.
+// beforeKeyID and afterKeyID are the text before and after the key id in the
+// header of a token. Headers that SignToken writes differ only in the key id.
 const (
 	beforeKeyID = `{"alg":"EdDSA","kid":"`
 	afterKeyID  = `","typ":"JWT"}`
 )
 
-// keyID returns the key id of a token whose header has exactly the form that
-// SignToken writes. Refusing all other headers prevents attacks with another
-// algorithm, the URL or certificate of a key, or a critical extension. Refusing
-// non-canonical base64 ensures that two different strings are never the same
-// token; the JWT library would ignore line breaks and unused bits.
+// keyID returns the key id of a token. It accepts only headers of exactly the
+// form that SignToken writes, which prevents attacks with another algorithm,
+// with the URL or certificate of a key, or with a critical extension. It also
+// refuses non-canonical base64, because the JWT library ignores line breaks and
+// unused bits, so that different strings would be the same token.
 func keyID(token string) (string, bool) {
 	part := strings.Split(token, ".")
 	if len(part) != 3 {

@@ -16,18 +16,19 @@ import (
 )
 
 // rotationGrace is how much longer than Lifetime a replaced key still verifies
-// tokens: a transaction that read the key just before the rotation may still
-// sign with it, and the clocks of nodes differ.
+// tokens. A transaction that read the key just before the rotation may still
+// sign with it, and the clocks of the nodes differ.
 const rotationGrace = time.Minute
 
-// signingKey is the private key that signs ID tokens, ready to use, with its id.
+// signingKey is a signer with the private key that signs ID tokens, and the id
+// of the key.
 type signingKey struct {
 	kid    string
 	signer jose.Signer
 }
 
-// keySet contains the public keys that verified tokens at the time when they
-// were read, by key id.
+// keySet contains the public keys that could verify tokens when the set was
+// read from the database, by key id.
 type keySet struct {
 	read   time.Time
 	public map[string]ed25519.PublicKey
@@ -40,8 +41,8 @@ type storedKey struct {
 	private string // the seed of the private key, encrypted
 }
 
-// sealContext returns the context to which an encrypted private key is bound:
-// the table and the key id.
+// sealContext returns the encryption context of a private key, which consists
+// of the table and the key id. Decryption needs the same context.
 func sealContext(kid string) string { return "signing_key " + kid }
 
 // currentSigner returns a signer with the current key, and creates the key if
@@ -75,7 +76,7 @@ func (i *Issuer) currentSigner(ctx context.Context, tx *sqldb.Tx) (jose.Signer, 
 }
 
 // createKey adds a signing key unless another node adds one first. It returns
-// the signing key that is stored in the end.
+// the stored signing key.
 func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -92,9 +93,9 @@ func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error)
 	return currentKey(ctx, tx)
 }
 
-// RotateKey replaces the signing key by a new one and returns the new key's id.
-// Of several concurrent rotations only one creates a key, and all return its
-// id.
+// RotateKey replaces the signing key with a new one and returns the new key's
+// id. Of several concurrent rotations only one creates a key, and all return
+// its id.
 func (i *Issuer) RotateKey(ctx context.Context, tx *sqldb.Tx) (kid string, err error) {
 	if err := retireKey(ctx, tx); err != nil {
 		return "", fmt.Errorf("rotate signing key: %w", err)
@@ -106,8 +107,8 @@ func (i *Issuer) RotateKey(ctx context.Context, tx *sqldb.Tx) (kid string, err e
 	return k.kid, nil
 }
 
-// DeleteExpiredKeys deletes replaced keys whose tokens have all expired long
-// ago.
+// DeleteExpiredKeys deletes replaced keys whose last token expired at least one
+// token lifetime ago.
 func (i *Issuer) DeleteExpiredKeys(ctx context.Context, tx *sqldb.Tx) error {
 	return deleteReplaced(ctx, tx, tx.Now.Add(-2*i.o.Lifetime-rotationGrace))
 }
@@ -129,15 +130,15 @@ func (i *Issuer) MarshalJWKS(ctx context.Context) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// publicKey returns the public key with an id. Of several concurrent calls for
-// a key that is not cached, one queries the database and the others wait for
-// its result or error, so that they do not fail one after the other while the
-// database hangs. Queries for unknown key ids are rate-limited. Each query
-// reads all keys, so that a flood of unknown ids cannot prevent a node from
-// learning a new key.
+// publicKey returns the public key with the given id. Of several concurrent
+// calls for a key that is not cached, one queries the database and the others
+// wait for its result or error, so that they do not fail one after the other
+// while the database hangs. Queries for unknown key ids are rate-limited. Each
+// query reads all keys, so that a flood of unknown ids cannot prevent a node
+// from loading a new key.
 func (i *Issuer) publicKey(ctx context.Context, kid string) (ed25519.PublicKey, error) {
-	// A query that a concurrent call started may have run before the key was
-	// created. A second query has not.
+	// A query that a concurrent call started may have read the keys before this
+	// key was created, so a shared result is followed by a second query.
 	for range 2 {
 		if k, ok := i.cachedKey(kid); ok {
 			return k, nil
@@ -156,9 +157,10 @@ func (i *Issuer) publicKey(ctx context.Context, kid string) (ed25519.PublicKey, 
 	return nil, errInvalid
 }
 
-// lookUpKeys reads all keys, once for all concurrent calls, and reports whether
-// another call shared the result. The query does not use the context of a
-// single request, so it is not cancelled when one client disconnects.
+// lookUpKeys reads all keys with one query for all concurrent calls, and
+// reports whether the result was shared with another call. The query does not
+// use the context of a single request, so it is not cancelled when one client
+// disconnects.
 func (i *Issuer) lookUpKeys(ctx context.Context, kid string) (set *keySet, shared bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, errTimeout(ctx)
@@ -212,8 +214,8 @@ func (i *Issuer) loadKeys(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// cachedKey returns the public key with an id if it was read at most
-// keyCacheTime ago.
+// cachedKey returns the public key with the given id if the keys were read at
+// most keyCacheTime ago.
 func (i *Issuer) cachedKey(kid string) (ed25519.PublicKey, bool) {
 	set := i.known.Load()
 	k, known := set.public[kid]

@@ -13,8 +13,8 @@ func currentKey(ctx context.Context, tx *sqldb.Tx) (k storedKey, err error) {
 	return k, err
 }
 
-// insertKey adds a signing key unless there is one. The unique index
-// signing_key_current permits one signing key only; the later of two concurrent
+// insertKey adds a signing key if none exists. The unique index
+// signing_key_current permits only one signing key; the later of two concurrent
 // transactions waits for the earlier one.
 func insertKey(ctx context.Context, tx *sqldb.Tx, k storedKey) error {
 	_, err := tx.Exec(ctx, `
@@ -30,7 +30,7 @@ func retireKey(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 // replacedAfter returns the signing key and the keys that were replaced after
-// the time since, without their private parts, newest first.
+// the time since, newest first, without the private keys.
 func replacedAfter(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]storedKey, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, public FROM signing_key WHERE replaced IS NULL OR replaced > $1

@@ -76,9 +76,9 @@ func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 		}
 	}
 	endpoint := provider.Endpoint()
-	// With automatic detection the library would try both ways to authenticate,
-	// and send an authorization code or a refresh token twice. Providers revoke
-	// the whole sign-in if a code or token is reused.
+	// To detect the authentication style, the library would try both styles,
+	// and so send an authorization code or a refresh token twice. Providers
+	// revoke the whole sign-in if a code or token is reused.
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if s.ClientSecret == "" || len(document.Methods) > 0 && !slices.Contains(document.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -103,9 +103,9 @@ func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 	return f, nil
 }
 
-// isSafeURL reports whether secrets and browsers may be sent to a URL from the
-// provider's metadata: it must use HTTPS, or HTTP if the issuer URL itself uses
-// HTTP.
+// isSafeURL reports whether the service may send secrets or redirect browsers
+// to a URL from the provider's metadata. The URL must use HTTPS, or HTTP if the
+// issuer URL itself uses HTTP.
 func isSafeURL(issuer, address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && strings.HasPrefix(issuer, "http:"))

@@ -14,7 +14,7 @@ import (
 )
 
 // claims are the claims of an ID token that this package reads, in addition to
-// those that the library checks.
+// the claims that the library checks.
 type claims struct {
 	Party         string  `json:"azp"`
 	Email         string  `json:"email"`
@@ -25,8 +25,8 @@ type claims struct {
 // the JSON value true.
 type laxBool bool
 
-// UnmarshalJSON implements json.Unmarshaler. Every value other than true and
-// "true" counts as false.
+// UnmarshalJSON implements json.Unmarshaler. It reads every value other than
+// true and "true" as false.
 func (y *laxBool) UnmarshalJSON(b []byte) error {
 	*y = string(b) == "true" || string(b) == `"true"`
 	return nil
@@ -94,18 +94,18 @@ type watchedKeys struct {
 	fetchErr error
 }
 
-// VerifySignature implements gooidc.KeySet. The library wraps an error only if
-// the download of the keys failed, so an unwrapped error is the error of the
-// download.
+// VerifySignature implements gooidc.KeySet. The library returns a wrapped error
+// only if the download of the keys failed, so errors.Unwrap returns the
+// download error or nil.
 func (w *watchedKeys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := w.KeySet.VerifySignature(ctx, token)
 	w.fetchErr = errors.Unwrap(err)
 	return payload, err
 }
 
-// isShortText reports whether a claim is short enough to be stored. A subject
-// has at most 255 characters (OpenID Connect Core 1.0, section 2), and mail
-// addresses are shorter.
+// isShortText reports whether a claim can be stored: valid UTF-8 of at most 255
+// characters without control characters. A subject has at most 255 characters
+// (OpenID Connect Core 1.0, section 2), and mail addresses are shorter.
 func isShortText(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 255 && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -2,9 +2,9 @@
 // flow with PKCE, state and nonce (OpenID Connect Core 1.0, RFC 7636).
 //
 // The provider may be unavailable at any time. Its metadata is fetched on first
-// use and then cached; a failed fetch is not cached. If the provider refuses or
-// its response is invalid, the error is a fault.Forbidden; if there is no
-// response, it is a fault.Unavailable.
+// use and then cached; a failed fetch is not cached. If the provider refuses a
+// request or its response is invalid, the error is a fault.Forbidden; if there
+// is no response, it is a fault.Unavailable.
 package oidc
 
 import (
@@ -29,7 +29,7 @@ import (
 // Settings are the provider's name and issuer URL, and the client's
 // registration at the provider.
 type Settings struct {
-	// Name is the provider's name as people see it.
+	// Name is the display name of the provider.
 	Name string
 	// Issuer is the provider's issuer URL, exactly as the provider publishes
 	// it.
@@ -62,9 +62,9 @@ func New(s Settings) *Provider {
 			MaxIdleConns:      4,
 			IdleConnTimeout:   10 * time.Second,
 		}},
-		// One download of the keys serves all waiting requests, so the download
-		// does not use the context of any one request and needs a timeout of
-		// its own.
+		// All waiting requests share one download of the keys. Therefore the
+		// download does not use the context of any one request and needs its
+		// own timeout.
 		Timeout: s.Timeout,
 		// Redirects are not followed, so that secrets are sent only to the URLs
 		// in the provider's metadata.
@@ -72,8 +72,8 @@ func New(s Settings) *Provider {
 	}}
 }
 
-// maxAnswer is the maximum size of a response of the provider, in bytes. Valid
-// responses are much smaller.
+// maxAnswer is the maximum size of a response from the provider, in bytes.
+// Valid responses are much smaller.
 const maxAnswer = 1 << 20
 
 // limitedTransport truncates response bodies to maxAnswer bytes.
@@ -90,14 +90,15 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// DisplayName returns the provider's name as people see it.
+// DisplayName returns the display name of the provider.
 func (p *Provider) DisplayName() string { return p.settings.Name }
 
 // IssuerURL returns the provider's issuer URL.
 func (p *Provider) IssuerURL() string { return p.settings.Issuer }
 
-// Pending is the state of a sign-in that has begun. Whoever has it can finish
-// the sign-in, so only the browser that began the sign-in may have it.
+// Pending is the state of a sign-in that has begun. It must be given only to
+// the browser that began the sign-in, because anyone who has it can finish the
+// sign-in.
 type Pending struct {
 	State, Nonce, Verifier string
 }
@@ -115,8 +116,8 @@ type Identity struct {
 	Refresh string
 }
 
-// BeginSignIn returns the URL to redirect the browser to, and the state that
-// FinishSignIn needs when the browser comes back.
+// BeginSignIn returns the URL to which the browser must be redirected, and the
+// state that FinishSignIn needs when the browser returns.
 func (p *Provider) BeginSignIn(ctx context.Context) (address string, pending Pending, err error) {
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
@@ -132,9 +133,9 @@ func (p *Provider) BeginSignIn(ctx context.Context) (address string, pending Pen
 	return f.oauth.AuthCodeURL(pending.State, options...), pending, nil
 }
 
-// FinishSignIn exchanges the authorization code with which the browser came
-// back for the person's identity. An empty code means that the provider or the
-// person refused the sign-in. A code can be used once.
+// FinishSignIn exchanges the authorization code, with which the provider
+// redirected the browser back, for the person's identity. An empty code means
+// that the provider or the person refused the sign-in. A code can be used once.
 func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, code string) (Identity, error) {
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
@@ -159,13 +160,13 @@ func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, cod
 // token the provider no longer accepts.
 var ErrUnknownPerson = errors.New("the identity provider no longer accepts the person's refresh token")
 
-// ConfirmPerson asks the provider whether it still accepts the person's refresh
-// token. It returns the refresh token for the next call, because the old token
-// may be used up. Every error other than ErrUnknownPerson is a
-// fault.Unavailable and does not mean that the person is unknown.
+// ConfirmPerson checks whether the provider still accepts the person's refresh
+// token. It returns the refresh token for the next call, because the provider
+// may have invalidated the old one. Every error other than ErrUnknownPerson is
+// a fault.Unavailable and does not mean that the person is unknown.
 //
-// The call continues after ctx is cancelled: otherwise the next refresh token
-// would be lost.
+// The call continues after ctx is cancelled, because the next refresh token
+// would be lost otherwise.
 func (p *Provider) ConfirmPerson(ctx context.Context, refresh string) (next string, err error) {
 	ctx, cancel := p.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
@@ -189,9 +190,9 @@ func (p *Provider) withTimeout(ctx context.Context) (context.Context, context.Ca
 }
 
 // classifyError returns a refusal if the token endpoint refused the
-// authorization code, otherwise a fault.Unavailable. Errors about the client
-// itself, such as a wrong client secret, count as unavailable, because only the
-// operator can correct them.
+// authorization code, otherwise a fault.Unavailable. Errors about this service
+// as a client, such as a wrong client secret, also count as unavailable,
+// because only the operator can correct them.
 func (p *Provider) classifyError(doing string, err error) error {
 	refusal, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && refusal.Response.StatusCode < http.StatusInternalServerError && slices.Contains([]string{"invalid_grant", "access_denied"}, refusal.ErrorCode) {
@@ -200,21 +201,20 @@ func (p *Provider) classifyError(doing string, err error) error {
 	return p.unavailableError(doing, err)
 }
 
-// refusedError returns the fault.Forbidden for a person who cannot be signed
-// in.
+// refusedError returns a fault.Forbidden for a person who cannot be signed in.
 func (p *Provider) refusedError(message string, cause error) error {
 	return fault.New(fault.Forbidden, message).With("reason", "provider").Because(fmt.Errorf("sign in with %s: %w", p.IssuerURL(), cause))
 }
 
-// unavailableError returns the fault.Unavailable for a provider that does not
+// unavailableError returns a fault.Unavailable for a provider that does not
 // respond.
 func (p *Provider) unavailableError(doing string, cause error) error {
 	return fault.New(fault.Unavailable, p.DisplayName()+" does not respond. Try again shortly.").
 		Because(fmt.Errorf("sign in with %s: %s: %w", p.IssuerURL(), doing, shortenError(cause)))
 }
 
-// shortenError truncates an error message to 300 bytes. It may contain an HTML
-// page of the provider's proxy.
+// shortenError truncates an error message to 300 bytes, because the message may
+// contain an HTML page from the provider's proxy.
 func shortenError(err error) error {
 	const enough = 300
 	text := err.Error()

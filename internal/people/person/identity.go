@@ -16,8 +16,8 @@ type Identity struct {
 	Checked         time.Time
 }
 
-// ByIdentity returns the person with an issuer and subject of an OpenID
-// provider.
+// ByIdentity returns the person with the given identity at an OpenID provider:
+// an issuer and a subject.
 func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Person, error) {
 	id, err := identityOwner(ctx, tx, issuer, subject)
 	if err != nil {
@@ -26,9 +26,10 @@ func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Pers
 	return ByID(ctx, tx, id)
 }
 
-// StoreIdentity stores a person's identity at a provider as confirmed at the
-// current time. It locks the person's row, because otherwise two concurrent
-// sign-ins could each take the other for a second identity.
+// StoreIdentity stores a person's identity at a provider, confirmed at the
+// current time. It locks the person's row: otherwise each of two concurrent
+// sign-ins could mistake the identity stored by the other for a second identity
+// of the person.
 func StoreIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	if err := Lock(ctx, tx, i.PersonID); err != nil {
 		return err
@@ -44,8 +45,8 @@ func RecordConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh s
 }
 
 // ForgetIdentity deletes the refresh token of a person whom the provider no
-// longer confirms. It returns false if the person has signed in there again
-// since the request to the provider.
+// longer confirms. It returns false if the person has signed in with the
+// provider again since the request to the provider.
 func ForgetIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
 	return storeConfirmation(ctx, tx, i, "")
 }

@@ -13,8 +13,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Minimum and maximum length of a password. The maximum only limits the cost of
-// hashing.
+// Minimum and maximum length of a password. The maximum serves only to limit
+// the cost of hashing.
 const (
 	minPassword = 8
 	maxPassword = 1024
@@ -35,12 +35,12 @@ const (
 	hashLength = 32
 )
 
-// hashing limits the number of passwords that are hashed at the same time to
-// two, because each hash needs 19 MiB of memory and one core.
+// hashing limits the number of passwords that are hashed at the same time,
+// because each hash needs 19 MiB of memory and one core.
 var hashing = make(chan struct{}, 2)
 
-// HashPassword returns the hash to store for a password. Callers first check a
-// password that a person chose with CheckNewPassword.
+// HashPassword returns the hash to store for a password. For a password that a
+// person has chosen, the caller must call CheckNewPassword first.
 func HashPassword(ctx context.Context, password string) (string, error) {
 	if err := checkLength(password); err != nil {
 		return "", err
@@ -64,8 +64,8 @@ type PasswordProof struct {
 }
 
 // CheckSignIn checks a mail address and a password. PersonID of the result is
-// "" if no person has both. An unknown mail address takes as much time as a
-// wrong password.
+// "" if no account has this mail address and this password. An unknown mail
+// address takes as much time as a wrong password.
 func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (PasswordProof, error) {
 	id, stored, err := passwordOf(ctx, db, emailKey(email))
 	if err != nil {
@@ -82,15 +82,15 @@ func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (Pas
 	return PasswordProof{id, stored}, nil
 }
 
-// IsCurrent reports whether the password has not changed since the check. The
+// IsCurrent reports whether the password is unchanged since the check. The
 // caller has locked the person's row.
 func (p PasswordProof) IsCurrent(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasPassword(ctx, tx, p.PersonID, p.stored)
 }
 
-// noPassword is the hash that is checked for unknown people and people without
-// a password. It matches no password, because its salt and hash do not result
-// from any password.
+// noPassword is the hash that CheckSignIn uses for unknown people and people
+// without a password. No password matches it, because its salt and hash do not
+// result from any password.
 var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, current.memory, current.passes, current.threads,
 	strings.Repeat("A", base64.RawStdEncoding.EncodedLen(saltLength)), strings.Repeat("A", base64.RawStdEncoding.EncodedLen(hashLength)))
 

@@ -22,36 +22,37 @@ type Person struct {
 	ID            string
 	Email         string
 	EmailVerified bool
-	// Suspended people are refused everywhere until the operator reinstates
-	// them.
+	// Suspended means that the person is refused everywhere until the operator
+	// reinstates them.
 	Suspended bool
-	// Deleted people have no mail address and are suspended too.
+	// Deleted means that the person's data was erased. A deleted person has no
+	// mail address and is also suspended.
 	Deleted bool
 	Created time.Time
-	// SignedInBefore is the time of the person's last but one sign-in on a
-	// device, or the Unix epoch if there was none.
+	// SignedInBefore is the time of the sign-in on a device before the person's
+	// most recent one, or the Unix epoch if there was none.
 	SignedInBefore time.Time
 	// Provider is the person's usual way of signing in: Password, or the name
 	// of an OpenID provider.
 	Provider string
 }
 
-// Password is the value of Provider for people who sign in with a password of
-// this service.
+// Password is the value of Provider for people who sign in with a password
+// instead of an OpenID provider.
 const Password = "password"
 
 // Draft contains the values of a new person.
 type Draft struct {
 	Email         string
 	EmailVerified bool
-	// PasswordHash is the result of HashPassword, which is slow on purpose and
-	// therefore runs before the transaction. It is empty for people who sign in
-	// with an OpenID provider.
+	// PasswordHash is the result of HashPassword. Hashing is slow on purpose
+	// and must be done before the transaction. PasswordHash is empty for people
+	// who sign in with an OpenID provider.
 	PasswordHash string
 }
 
-// Create adds a person. Two people cannot have the same mail address, compared
-// without regard to case.
+// Create adds a person. Mail addresses are unique; upper and lower case make no
+// difference.
 func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	if err := CheckEmail(d.Email); err != nil {
 		return Person{}, err
@@ -83,8 +84,8 @@ var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
 
 var errNobody = fault.New(fault.NotFound, "There is no such person.")
 
-// ByEmail returns the person with a mail address, compared without regard to
-// case.
+// ByEmail returns the person with the given mail address; upper and lower case
+// make no difference.
 func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	p, err := findPerson(ctx, tx, "email_key", emailKey(email))
 	if errors.Is(err, errNobody) || err == nil && p.Deleted {
@@ -94,7 +95,7 @@ func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	return p, err
 }
 
-// ByID returns the person with an id, even if they are deleted.
+// ByID returns the person with the given id, even if they are deleted.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
 	return findPerson(ctx, tx, "id", id)
 }
@@ -106,13 +107,13 @@ func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Pe
 }
 
 // SetVerified marks a person's mail address as verified, if email is still
-// their address. It reports whether the address was unverified before.
+// their address. It reports whether the address was not verified before.
 func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
 	return setVerified(ctx, tx, id, emailKey(email))
 }
 
 // SetEmail changes a person's mail address. It returns ErrEmailTaken if another
-// person has the new one. Links that were sent to the old address become
+// person has the new address. Links that were sent to the old address become
 // invalid.
 func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	if err := CheckEmail(email); err != nil {
@@ -129,15 +130,15 @@ func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	return nil
 }
 
-// HasEmail reports whether email is the person's mail address, compared without
-// regard to case.
+// HasEmail reports whether email is the person's mail address; upper and lower
+// case make no difference.
 func (p Person) HasEmail(email string) bool {
 	return !p.Deleted && emailKey(p.Email) == emailKey(email)
 }
 
-// MaskEmail returns the first character of a mail address, an ellipsis and the
-// domain, for records that are never erased. A reader who knows the address can
-// recognise it.
+// MaskEmail shortens a mail address to its first character, an ellipsis and the
+// domain, for records that are never erased. A reader who already knows the
+// address can recognise it.
 func MaskEmail(email string) string {
 	first, size := utf8.DecodeRuneInString(email)
 	at := strings.LastIndexByte(email, '@')
@@ -148,8 +149,8 @@ func MaskEmail(email string) string {
 }
 
 // emailKey returns the lower-case form in which mail addresses are compared.
-// RFC 5321 section 2.4 calls local parts case-sensitive, but in practice they
-// are not.
+// Local parts are case-sensitive according to RFC 5321 section 2.4, but not in
+// practice.
 func emailKey(email string) string { return strings.ToLower(email) }
 
 // maxEmail is the maximum length of a mail address, in bytes (RFC 5321 section

@@ -8,9 +8,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// CreateSetupToken returns a set-up token, which permits the first sign-up on
-// an installation, or "" if there are people already. The first sign-up
-// invalidates all set-up tokens.
+// CreateSetupToken returns a new set-up token, which permits the first sign-up
+// on an installation. It returns "" if the installation already has a person.
+// The first sign-up invalidates all set-up tokens.
 func CreateSetupToken(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	if err := lockSetups(ctx, tx); err != nil {
 		return "", err

@@ -33,7 +33,7 @@ func scanPerson(row sqldb.Scanner) (p Person, err error) {
 	return p, err
 }
 
-// findPerson returns the person with a value in a unique column.
+// findPerson returns the person who has the given value in a unique column.
 func findPerson(ctx context.Context, tx *sqldb.Tx, column, value string) (Person, error) {
 	p, err := scanPerson(tx.QueryRow(ctx, personQuery+`p.`+column+` = $1`, value))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -46,9 +46,10 @@ func listPeople(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) (
 	return sqldb.All(ctx, tx, personQuery+`p.deleted IS NULL AND p.email_key > $1 ORDER BY p.email_key LIMIT $2`, []any{afterKey, limit}, scanPerson)
 }
 
-// Lock locks a person's row until tx ends, so that sign-ins of the person and
-// signing out everywhere run one after the other. It returns ErrDeleted for a
-// deleted person, so that nothing new is created for them.
+// Lock locks a person's row until tx ends, so that transactions that sign the
+// person in and transactions that sign them out everywhere run one after the
+// other. It returns ErrDeleted for a deleted person, so that nothing new is
+// created for them.
 func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	var deleted bool
 	err := tx.QueryRow(ctx, `SELECT deleted IS NOT NULL FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&deleted)
@@ -62,7 +63,7 @@ func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 }
 
 // ListIDs returns the ids of at most limit people who are not deleted, in
-// ascending order, starting after the id after; "" starts at the beginning.
+// ascending order, starting after the given id; "" starts at the beginning.
 func ListIDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM person WHERE id > $1 AND deleted IS NULL ORDER BY id LIMIT $2`, []any{after, int64(limit)},
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
@@ -73,8 +74,8 @@ func ListIDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]stri
 const erased = "deleted:"
 
 // Erase deletes the data of a person whose row the caller has locked. The row
-// remains with its id only, because other tables refer to it. Another person
-// can then use the mail address.
+// remains, with little more than its id, because other tables refer to it. The
+// mail address becomes available to other people.
 func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 	for _, query := range []string{
 		`DELETE FROM person_identity WHERE person_id = $1`,
@@ -91,8 +92,9 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// passwordOf returns the id and the password hash of the person with a mail
-// address. Both are empty if there is no such person.
+// passwordOf returns the id and the password hash of the person whose mail
+// address has the given lower-case form. Both are empty if there is no such
+// person.
 func passwordOf(ctx context.Context, db *sqldb.DB, key string) (id, hash string, err error) {
 	err = db.QueryRow(ctx, `SELECT id, password_hash FROM person WHERE email_key = $1`, key).Scan(&id, &hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -112,7 +114,7 @@ func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error
 }
 
 // setEmail changes a person's mail address. It returns ErrEmailTaken if another
-// person has the new one.
+// person has the new address.
 func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	n, err := execSealed(ctx, tx, id, `
 		UPDATE person SET email = $2, email_key = $3
@@ -135,8 +137,8 @@ func SetSuspended(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) 
 	return err
 }
 
-// RecordSignIn records the current time as that of a person's newest sign-in on
-// a device. The time of the previous one becomes SignedInBefore.
+// RecordSignIn records the current time as the time of a person's most recent
+// sign-in on a device. The time of the previous sign-in becomes SignedInBefore.
 func RecordSignIn(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE person SET signed_in_before = signed_in, signed_in = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
 	return err
@@ -162,8 +164,8 @@ func hasSetup(ctx context.Context, tx *sqldb.Tx, hash string) (found bool, err e
 }
 
 // lockSetups takes a lock until tx ends, so that transactions that create or
-// delete set-up tokens run one after the other. Otherwise a token that is
-// created at the same time as the first person would stay valid.
+// delete set-up tokens run one after the other. Without the lock, a token that
+// is created at the same time as the first person would stay valid.
 func lockSetups(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('setup', '') ON CONFLICT (name) DO UPDATE SET value = ''`)
 	return err
@@ -192,7 +194,7 @@ func deleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link) error
 	return err
 }
 
-// DeleteLinks deletes all links of a kind that were sent to a person.
+// DeleteLinks deletes all links of the given kind that were sent to a person.
 func DeleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE kind = $1 AND person_id = $2`, kind, personID)
 	return err
@@ -217,7 +219,7 @@ func takeLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, hash string) (l 
 	return l, err
 }
 
-// DeleteExpiredLinks deletes the links of all people that have expired.
+// DeleteExpiredLinks deletes all expired links, of all people.
 func DeleteExpiredLinks(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE expires <= $1`, sqldb.At(tx.Now))
 	return err
@@ -280,8 +282,8 @@ func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return err
 }
 
-// IdentityAt returns a person's identity at the provider with a display name,
-// and whether there is one.
+// IdentityAt returns a person's identity at the provider with the given display
+// name, and whether there is one.
 func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i Identity, found bool, err error) {
 	var checked sqldb.Time
 	err = tx.QueryRow(ctx, `
@@ -295,10 +297,11 @@ func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i
 	return i, err == nil, err
 }
 
-// ClaimConfirmation takes the lease that permits a request to the provider
-// about a person, and returns false if another caller has it. Only one caller
-// at a time may send the request, because a provider that rotates refresh
-// tokens treats a second request with the same token as theft.
+// ClaimConfirmation takes the lease that is required for a request to the
+// provider about a person. It returns false if another caller has the lease or
+// the identity has changed. Only one caller at a time may send the request,
+// because a provider that rotates refresh tokens treats a second request with
+// the same token as theft.
 func ClaimConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET asking = $4
@@ -308,8 +311,8 @@ func ClaimConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, lease time
 }
 
 // storeConfirmation stores the refresh token from the provider's response. It
-// returns false if the person has signed in there again since the request,
-// because the new sign-in is more recent.
+// returns false, and stores nothing, if the person has signed in with the
+// provider again since the request: the token of that sign-in is newer.
 func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET refresh = $3, checked = $4, asking = NULL WHERE issuer = $1 AND subject = $2 AND refresh = $5`,
@@ -317,7 +320,7 @@ func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh st
 	return n == 1, err
 }
 
-// ReleaseConfirmation gives up the lease of ClaimConfirmation after the
+// ReleaseConfirmation releases the lease of ClaimConfirmation after the
 // provider did not respond.
 func ReleaseConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	_, err := tx.Exec(ctx, `UPDATE person_identity SET asking = NULL WHERE issuer = $1 AND subject = $2`, i.Issuer, i.Subject)

@@ -14,9 +14,9 @@ import (
 
 // commonText lists the words and patterns that occur most often in leaked
 // passwords, one per line in lower case. The list was collected for this
-// project. Case, digits and punctuation around a word, letters written as
-// digits, and repetition make no difference (see wordVariants), so each line
-// covers thousands of passwords.
+// project. CheckNewPassword ignores case, digits and punctuation around a word,
+// leetspeak and repetition (see wordVariants), so each line covers thousands of
+// passwords.
 //
 //go:embed common.txt
 var commonText string
@@ -30,15 +30,16 @@ var common = sync.OnceValue(func() map[string]bool {
 })
 
 const (
-	// minSteps is the minimum number of characters in a password that do not
-	// follow from the character before them, as in "aaa", "abc" or "qwe".
+	// minSteps is the minimum number of unpredictable characters in a password.
+	// A character is predictable if it follows from the character before it, as
+	// in "aaa", "abc" or "qwe".
 	minSteps = 4
 	// minDigits is the minimum length of a password that consists of digits
 	// only.
 	minDigits = 12
 	// minOwn is the minimum number of letters that a password must contain in
-	// addition to the mail address and the product's name. Parts of the mail
-	// address that are shorter than minOwn are ignored.
+	// addition to parts of the mail address and the product's name. Parts of
+	// the mail address that are shorter than minOwn are ignored.
 	minOwn = 4
 
 	productName = "atelier"
@@ -51,7 +52,7 @@ var (
 )
 
 // CheckNewPassword refuses a password that is too short, or that an attacker
-// who knows the person's mail address would guess early.
+// who knows the person's mail address would soon guess.
 func CheckNewPassword(password, email string) error {
 	if err := checkLength(password); err != nil {
 		return err
@@ -75,8 +76,9 @@ func checkLength(password string) error {
 	return nil
 }
 
-// isPersonal reports whether a password in lower case has few letters left
-// after the removal of the person's mail address and the product's name.
+// isPersonal reports whether a lower-case password contains the person's mail
+// address, a part of it or the product's name, and fewer than minOwn other
+// letters.
 func isPersonal(lower, email string) bool {
 	email = strings.ToLower(email)
 	local, domain, _ := strings.Cut(email, "@")
@@ -96,9 +98,9 @@ var rows = []string{
 	"1qaz", "2wsx", "3edc", "4rfv", "5tgb", "6yhn", "7ujm",
 }
 
-// isPattern reports whether a password in lower case consists of a few digits
-// only, or mostly of characters that repeat the character before them, are next
-// to it in the alphabet, or are next to it on the keyboard.
+// isPattern reports whether a lower-case password is a short number, or
+// consists mostly of characters that repeat the previous character or are next
+// to it in the alphabet or on a keyboard.
 func isPattern(lower string) bool {
 	if len(lower) < minDigits && strings.Trim(lower, "0123456789") == "" {
 		return true
@@ -114,8 +116,8 @@ func isPattern(lower string) bool {
 	return steps < minSteps
 }
 
-// isNextKey reports whether r repeats the character before, follows or precedes
-// it in the alphabet, or is next to it on a keyboard.
+// isNextKey reports whether r repeats the character before, or is next to it in
+// the alphabet or on a keyboard.
 func isNextKey(before, r rune) bool {
 	if r == before || (r == before+1 || r == before-1) && isAlphanumeric(r) && isAlphanumeric(before) {
 		return true
@@ -127,16 +129,16 @@ func isNextKey(before, r rune) bool {
 
 func isAlphanumeric(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 
-// leetI and leetL replace digits and punctuation by the letters that they
-// resemble ("leetspeak"). A 1 can be an i or an l.
+// leetI and leetL replace digits and punctuation with the letters that they
+// resemble ("leetspeak"). A 1 can be an i (leetI) or an l (leetL).
 var (
 	leetI = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 	leetL = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 )
 
-// wordVariants returns the dictionary words from which a password in lower case
-// may be derived: without digits and punctuation, with leetspeak replaced, and
-// without repetition.
+// wordVariants returns the words from which a lower-case password may have been
+// derived: without digits and punctuation, with leetspeak decoded, and without
+// repetition.
 func wordVariants(lower string) []string {
 	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
 	plain := strings.TrimFunc(lower, func(r rune) bool { return noLetter(r) && !unicode.IsDigit(r) })
@@ -162,8 +164,8 @@ func keepLetters(text string) string {
 	}, text)
 }
 
-// repeatedUnit returns the shortest string of which text is a repetition, such
-// as "abc" for "abcabc".
+// repeatedUnit returns the shortest string that, repeated, results in text,
+// such as "abc" for "abcabc".
 func repeatedUnit(text string) string {
 	for n := 1; n <= len(text)/2; n++ {
 		if len(text)%n == 0 && strings.Repeat(text[:n], len(text)/n) == text {

@@ -10,9 +10,9 @@ import (
 	"atelier/internal/people/person"
 )
 
-// OperatorFor returns the operator's principal for a team, or for the personal
-// account of the person with a mail address if teamID is "". It locks that
-// person's row.
+// OperatorFor returns the operator's principal for a team. If teamID is "", it
+// returns the principal for the personal account of the person with the given
+// mail address, and locks that person's row.
 func OperatorFor(ctx context.Context, tx *sqldb.Tx, email, teamID string) (Principal, error) {
 	p := Operator()
 	if teamID != "" {
@@ -30,9 +30,9 @@ func OperatorFor(ctx context.Context, tx *sqldb.Tx, email, teamID string) (Princ
 	return p, err
 }
 
-// ForAccount returns a principal without a person for an action that the
-// service performs on behalf of an account, such as creating the account's
-// first webhook secret. It locks the owner of a personal account.
+// ForAccount returns a principal without a person, for actions that the service
+// itself performs on an account, such as creating the account's first webhook
+// secret. If the account is personal, ForAccount locks its owner.
 func ForAccount(ctx context.Context, tx *sqldb.Tx, accountID string) (Principal, error) {
 	p := Principal{AccountID: accountID}
 	t, err := company.TeamByID(ctx, tx, accountID)
@@ -64,7 +64,7 @@ func (p Principal) LockOwner(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 // AccountEntry returns the audit log entry for an action of the principal on
-// its account.
+// the principal's account.
 func (p Principal) AccountEntry(act audit.Act) audit.Entry {
 	e := audit.Entry{
 		Act:       act,

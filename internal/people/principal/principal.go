@@ -1,5 +1,5 @@
-// Package principal defines the authenticated caller of a request. Each request
-// creates one Principal, and all services use it.
+// Package principal defines the authenticated caller of a request. One
+// Principal is created per request, and all services use it.
 //
 //	credential        reaches                                 made by
 //	ID token          personal account, teams whose role      access.Gate.Admit
@@ -37,15 +37,15 @@ type Credential struct {
 	// ID is the id of the device for an ID token, of the session for a browser
 	// and its web tokens, or of the access token.
 	ID string
-	// CompanyID is the only company that a company access token can act for; it
-	// is empty for the other kinds.
+	// CompanyID is the only company for which a company access token can act.
+	// It is empty for the other kinds of credentials.
 	CompanyID string
 	// Web marks a web token: a short-lived ID token of a browser session, for
 	// the service's own pages.
 	Web bool
-	// Provider is how the person signed in on the device or in the browser:
-	// "password" or the name of an OpenID provider. It is empty for access
-	// tokens.
+	// Provider is the way in which the person signed in on the device or in the
+	// browser: "password" or the name of an OpenID provider. It is empty for
+	// access tokens.
 	Provider string
 }
 
@@ -54,7 +54,7 @@ type Credential struct {
 type Principal struct {
 	PersonID string
 	// AccountID is the account that the request acts for and that pays: the id
-	// of the person or of the team. It is empty if the request is about the
+	// of the person or of the team. It is empty if the request concerns the
 	// person or a whole company, and if a company token reads the catalog
 	// without a team.
 	AccountID  string
@@ -62,27 +62,27 @@ type Principal struct {
 	CompanyID  string           // company of the account, empty if there is none
 	Role       company.TeamRole // the person's role in the team
 	Credential Credential
-	// Plugin is the kind of plugin that the device reported, empty if it
-	// reported none. UsesPlugin distinguishes a plugin without a kind from a
-	// browser.
+	// Plugin is the kind of plugin that the device reported, or empty if it
+	// reported none. UsesPlugin distinguishes a plugin that reported no kind
+	// from a browser.
 	Plugin  string
 	Address string // IP address of the client
-	// Operator marks an admin command on the server itself, for which every
-	// check is skipped.
+	// Operator marks an admin command on the server itself. All permission
+	// checks are skipped.
 	Operator bool
 	// Unverified means that the installation requires a verified mail address
-	// and the person has none yet. Runs are refused.
+	// and the person has not verified theirs. Runs are refused.
 	Unverified bool
-	// Others are the caller's principals for the other accounts if a request is
-	// about several accounts; see Accounts.
+	// Others are the caller's principals for further accounts if a request
+	// concerns several accounts; see Accounts.
 	Others []Principal
 }
 
 // Operator returns the principal of admin commands on the server.
 func Operator() Principal { return Principal{Operator: true} }
 
-// ForSession returns the principal of a person who is signed in in a browser.
-// It acts for the personal account.
+// ForSession returns the principal of a person who is signed in with a browser.
+// The principal acts for the personal account.
 func ForSession(personID, sessionID, provider, address string) Principal {
 	return Principal{
 		PersonID:   personID,
@@ -98,20 +98,20 @@ var ErrUnverified = fault.New(fault.EmailNotVerified, "Verify your mail address 
 // May reports whether the principal's team role includes perm. For the personal
 // account it always returns true.
 //
-// Permissions in a company are checked in the transaction that uses them, which
-// locks the membership.
+// Company permissions are not checked here, but in the transaction that uses
+// them, which locks the membership.
 func (p Principal) May(perm company.Permission) bool {
 	return p.Operator || p.TeamID == "" || p.Role.May(perm)
 }
 
-// Accounts returns one principal for each account that the request is about.
+// Accounts returns one principal for each account that the request concerns.
 func (p Principal) Accounts() []Principal {
 	first := p
 	first.Others = nil
 	return append([]Principal{first}, p.Others...)
 }
 
-// AccountIDs returns the ids of the accounts that the request is about. It is
+// AccountIDs returns the ids of the accounts that the request concerns. It is
 // empty if no account was selected.
 func (p Principal) AccountIDs() (accountIDs []string) {
 	for _, account := range p.Accounts() {
@@ -122,8 +122,8 @@ func (p Principal) AccountIDs() (accountIDs []string) {
 	return accountIDs
 }
 
-// DeviceID returns the device id of an ID token. It returns "" for other
-// credentials.
+// DeviceID returns the id of the device if the credential is an ID token,
+// otherwise "".
 func (p Principal) DeviceID() string {
 	if !p.UsesPlugin() {
 		return ""
@@ -140,9 +140,9 @@ func (p Principal) SessionID() string {
 	return ""
 }
 
-// UsesPlugin reports whether an app on a device acts for the person. If so,
-// only teams in which the person's role allows the app's kind of plugin can be
-// reached.
+// UsesPlugin reports whether the request comes from an app on a device. Such a
+// request can only act for teams in which the person's role allows the app's
+// kind of plugin.
 func (p Principal) UsesPlugin() bool { return p.Credential.Kind == IDToken && !p.Credential.Web }
 
 var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token can be used only for the personal account. Omit team_id.").
@@ -151,7 +151,7 @@ var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal acces
 var errPluginNotAllowed = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
 
 // CheckTeam returns an error if the credential cannot act for a team of the
-// company companyID in which the person has the role role.
+// given company in which the person has the given role.
 func (p Principal) CheckTeam(companyID string, role company.TeamRole) error {
 	switch {
 	case p.Credential.Kind == PersonalToken:
@@ -164,8 +164,8 @@ func (p Principal) CheckTeam(companyID string, role company.TeamRole) error {
 	return nil
 }
 
-// ReachesTeam reports whether the credential can act for a team of the company
-// companyID in which the person has the role role.
+// ReachesTeam reports whether the credential can act for a team of the given
+// company in which the person has the given role.
 func (p Principal) ReachesTeam(companyID string, role company.TeamRole) bool {
 	return p.CheckTeam(companyID, role) == nil
 }

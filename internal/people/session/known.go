@@ -13,13 +13,13 @@ import (
 // A known browser is a browser in which a person has signed in before. Its
 // cookie (a "device cookie") outlives the session and does not sign anybody in.
 // Rate limits on password guessing count a known browser separately, so that
-// guesses from other browsers do not lock the person out of it. Several people
-// can use the same browser, so the cookie is a list of secrets, one for each
-// person, newest first.
+// guesses from other browsers cannot block the person in this one. Several
+// people can use the same browser, so the cookie is a list of secrets, one for
+// each person, newest first.
 
 const (
-	// maxPeople is the maximum number of secrets in a cookie, maxKnown the
-	// maximum number of known browsers of a person. The oldest are dropped
+	// maxPeople is the maximum number of secrets in a cookie; maxKnown is the
+	// maximum number of known browsers per person. The oldest are removed
 	// first.
 	maxPeople = 5
 	maxKnown  = 50
@@ -27,9 +27,9 @@ const (
 	between = "."
 )
 
-// RememberBrowser makes a browser known for a person and returns the browser's
-// new cookie. The browser's previous secret for the same person becomes
-// invalid.
+// RememberBrowser makes a browser a known browser of a person and returns the
+// browser's new cookie. The browser's previous secret for the same person
+// becomes invalid.
 func RememberBrowser(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifetime time.Duration) (fresh string, err error) {
 	others := secretsIn(cookie)
 	for i, secret := range others {
@@ -53,8 +53,8 @@ func RememberBrowser(ctx context.Context, tx *sqldb.Tx, personID, cookie string,
 	return strings.Join(append([]string{secret}, others[:min(len(others), maxPeople-1)]...), between), nil
 }
 
-// KnownBrowserID returns the id of the person's known browser that has the
-// cookie, or "" if the browser is not known.
+// KnownBrowserID returns the id of the person's known browser with the given
+// cookie, or "" if there is none.
 func KnownBrowserID(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id string, err error) {
 	for _, secret := range secretsIn(cookie) {
 		if id, err = knownID(ctx, tx, personID, ids.Hash(secret)); err != nil || id != "" {

@@ -1,8 +1,8 @@
 // Package session stores the browsers in which people are signed in.
 //
 // The session cookie contains 256 random bits, of which only a hash is stored.
-// Every page reads the session's row, so a session that was ended is refused at
-// the next request.
+// Every request for a page reads the session's row, so a session that was ended
+// is refused at the next request.
 package session
 
 import (
@@ -15,7 +15,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Session is a signed-in browser.
+// Session is a browser in which a person is signed in.
 type Session struct {
 	ID       string
 	PersonID string
@@ -30,7 +30,7 @@ type Session struct {
 // bits.
 const cookieChars = 44
 
-// maxAgent is the maximum length of the stored part of a User-Agent header.
+// maxAgent is the maximum length in bytes of a stored User-Agent header.
 const maxAgent = 256
 
 // Start creates a session and returns it with its cookie. The cookie is always
@@ -48,9 +48,9 @@ func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration)
 // ErrSignedOut is returned for a cookie that belongs to no live session.
 var ErrSignedOut = fault.New(fault.Unauthenticated, "You are not signed in.")
 
-// Find returns the live session of a cookie. It returns ErrSignedOut for
-// suspended people. In a transaction it locks the rows of the person and the
-// session.
+// Find returns the live session with the given cookie. It returns ErrSignedOut
+// for suspended people. In a transaction it locks the rows of the person and
+// the session.
 func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
 	if !isCookie(cookie) {
 		return Session{}, ErrSignedOut

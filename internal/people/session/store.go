@@ -125,8 +125,8 @@ func dropKnown(ctx context.Context, tx *sqldb.Tx, personID, hash string) (had bo
 	return n == 1, err
 }
 
-// trimKnown deletes known browsers of a person until at most most are left.
-// Those that expire soonest are deleted first.
+// trimKnown limits the number of a person's known browsers to most. It deletes
+// the browsers that expire soonest.
 func trimKnown(ctx context.Context, tx *sqldb.Tx, personID string, most int) error {
 	_, err := tx.Exec(ctx, `
 		DELETE FROM known_browser WHERE id IN (

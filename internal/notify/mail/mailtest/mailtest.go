@@ -27,12 +27,13 @@ import (
 type Options struct {
 	// TLS is "starttls", "tls" or "none". The default is "none".
 	TLS string
-	// Username and Password are what clients must authenticate with. If they
-	// are empty, no authentication is required.
+	// Username and Password are the credentials that clients must present. If
+	// they are empty, no authentication is required.
 	Username, Password string
 	// Sender, Refuse and Reject check the sender's address, the recipient's
-	// address and the whole message. The server responds with the error that
-	// they return. If one is nil, everything is accepted.
+	// address and the whole message, respectively. If a function returns an
+	// error, the server responds with it. If a function is nil, everything is
+	// accepted.
 	Sender, Refuse func(address string) error
 	Reject         func(raw string) error
 	// Hangup makes the server close each connection after it has accepted a
@@ -44,7 +45,7 @@ type Options struct {
 // ends.
 type Server struct {
 	Address string
-	Roots   *x509.CertPool // certificates that verify the server's certificate
+	Roots   *x509.CertPool // root certificates for verifying the server's certificate
 	arrived chan Mail
 }
 
@@ -53,10 +54,10 @@ type Mail struct {
 	From, To string // addresses from the SMTP envelope
 	Header   mail.Header
 	Subject  string // decoded
-	Text     string // decoded, with \n as line ends
+	Text     string // decoded, with lines that end with \n
 	Raw      string
 	TLS      bool   // the message arrived over TLS
-	Username string // name that the client authenticated with; empty if it did not
+	Username string // user name with which the client authenticated; empty if it did not
 }
 
 // Error returns an SMTP error response with a code such as 550.
@@ -100,8 +101,8 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Next returns the oldest message that it has not returned yet. It waits up to
-// 20 seconds for one.
+// Next returns the oldest message that Next has not returned yet. It waits up
+// to 20 seconds for a message.
 func (s *Server) Next(t testing.TB) Mail {
 	t.Helper()
 	select {

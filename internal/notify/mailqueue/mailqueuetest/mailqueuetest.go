@@ -14,7 +14,7 @@ import (
 )
 
 // Queued returns all messages that were queued so far, oldest first. box must
-// have the key with which they were queued.
+// have the key with which they were encrypted.
 func Queued(t testing.TB, db *sqldb.DB, box keyring.Box) []mail.Message {
 	t.Helper()
 	query := `SELECT args FROM job WHERE kind = 'mail' ORDER BY rowid`

@@ -19,8 +19,8 @@ var errNoServer = fmt.Errorf("oidc-provider, the OpenID provider for tests, %w",
 
 var controlLine = regexp.MustCompile(`control: (http://\S+)\n`)
 
-// startServer starts the control server, which creates providers, once per test
-// binary and returns its URL.
+// startServer starts the control server once per test binary and returns its
+// URL. The control server creates OpenID providers for tests.
 var startServer = sync.OnceValues(func() (string, error) {
 	node, program, err := install()
 	if err != nil {
@@ -51,8 +51,8 @@ var startServer = sync.OnceValues(func() (string, error) {
 })
 
 // install returns the paths of Node.js and of the server's program. It
-// downloads the program's packages if this machine does not have the versions
-// that test/oidcserver locks.
+// downloads the program's packages unless the versions in the lock file of
+// test/oidcserver are already installed.
 func install() (node, program string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -73,7 +73,7 @@ func install() (node, program string, err error) {
 	if _, err := os.Stat(program); err == nil {
 		return node, program, nil
 	}
-	fresh, err := os.CreateTemp(packages, ".server-") // renamed when complete, so that a concurrent test binary never reads half a program
+	fresh, err := os.CreateTemp(packages, ".server-") // renamed when complete, so that a concurrent test binary never reads an incomplete program
 	if err != nil {
 		return "", "", err
 	}

@@ -1,10 +1,10 @@
 // Package oidctest runs a real OpenID provider for tests.
 //
-// The provider is oidc-provider, a certified implementation for Node.js. It is
-// installed on first use with the versions that test/oidcserver locks, cached
-// in the user's cache directory, and started once per test binary; it ends with
-// the test binary. If it cannot be installed, its tests are skipped; with CI
-// set they fail instead. ATELIER_TEST_OIDC=skip skips the tests everywhere.
+// The provider is oidc-provider, a certified implementation for Node.js. On
+// first use it is installed in the user's cache directory, in the version from
+// the lock file of test/oidcserver. It is started once per test binary and ends
+// with it. If it cannot be installed, its tests are skipped, or fail if the
+// environment variable CI is set. ATELIER_TEST_OIDC=skip always skips them.
 package oidctest
 
 import (
@@ -25,8 +25,8 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// Server is a provider with one registered client. Every login name is accepted
-// and becomes the subject and the mail address of the person. The address is
+// Server is a provider with one registered client. It accepts every login name,
+// and uses it as the subject and the mail address of the person. The address is
 // verified unless it starts with "unverified-".
 type Server struct {
 	Issuer, ClientID, ClientSecret string
@@ -104,9 +104,9 @@ func control(t testing.TB, method, address string, body []byte) []byte {
 	return text
 }
 
-// SignIn signs in on the provider's pages as a person who has no session there.
-// It returns the URL to which the provider redirects at the end, without
-// opening it.
+// SignIn signs in on the provider's pages as a person who has no session at the
+// provider. It returns the URL of the provider's last redirect, without opening
+// it.
 func (s *Server) SignIn(t testing.TB, authorizeURL, login string) (callbackURL string) {
 	t.Helper()
 	v := s.visit(t, authorizeURL)
@@ -137,12 +137,12 @@ func (s *Server) Refuse(t testing.TB, authorizeURL string) (callbackURL string) 
 	return ""
 }
 
-// visitor is the browser of a person who visits the provider's pages.
+// visitor is the browser of a person on the provider's pages.
 type visitor struct {
 	client http.Client
 	at     *url.URL
 	page   *html.Node
-	back   string // final redirect URL of the sign-in, empty before that
+	back   string // URL of the last redirect of the sign-in; empty before it
 }
 
 var errBack = errors.New("sent back")
