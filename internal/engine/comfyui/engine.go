@@ -43,6 +43,7 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
+	"atelier/internal/engine/comfyui/nodegraph"
 )
 
 // Options are the settings of a ComfyUI engine. The zero value selects the
@@ -230,7 +231,7 @@ func (t *task) sendGraph(ctx context.Context, number int) error {
 // attempt or another worker can continue with the prompt.
 func (t *task) finishPrompt(ctx context.Context, id string) error {
 	share := 1
-	if t.graph.isBound(keyResults) {
+	if t.graph.isBound(nodegraph.KeyResults) {
 		share = t.job.NumResults - t.delivered
 	}
 	all := float64(t.job.NumResults)

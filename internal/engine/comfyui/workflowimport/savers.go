@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"atelier/internal/engine/comfyui/nodegraph"
 	"atelier/internal/engine/manifestdraft"
 )
 
@@ -304,7 +305,7 @@ func (d *manifestBuilder) resultRange() *manifestdraft.NumResults {
 			own, _ := floatOf(v)
 			batch = max(batch, int64(min(max(own, 1), 64)))
 			if len(d.savers) == 1 {
-				d.bindPlace(keyResults, from)
+				d.bindPlace(nodegraph.KeyResults, from)
 			} else {
 				d.leaveFixed(from, "several nodes save results")
 			}
@@ -313,13 +314,13 @@ func (d *manifestBuilder) resultRange() *manifestdraft.NumResults {
 	if count := int64(len(d.savers)); count > 1 {
 		n.Min = min(count*batch, 64)
 		n.Max = n.Min
-		if d.bind[keySeed] != nil {
+		if d.bind[nodegraph.KeySeed] != nil {
 			n.Max = min(most*n.Min, 64)
 		}
 		n.Default = n.Min
 		return n
 	}
-	if d.bind[keyResults] == nil && d.bind[keySeed] == nil {
+	if d.bind[nodegraph.KeyResults] == nil && d.bind[nodegraph.KeySeed] == nil {
 		return nil
 	}
 	n.Default = batch

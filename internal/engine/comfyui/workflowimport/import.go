@@ -1,4 +1,7 @@
-package comfyui
+// Package workflowimport drafts manifests for ComfyUI workflows. It reads a
+// workflow in any of ComfyUI's formats, converts it to the API format, and
+// finds the inputs that people usually choose.
+package workflowimport
 
 import (
 	"bytes"
@@ -10,11 +13,12 @@ import (
 	"slices"
 	"strings"
 
+	"atelier/internal/engine/comfyui/nodegraph"
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Workflow is a ComfyUI workflow to draft a manifest for.
-type Workflow struct {
+// Request is a request to draft a manifest for a workflow.
+type Request struct {
 	Name string // name of the tool; if empty, it is derived from the file's name
 	// Data is the content of a file with the workflow: JSON in API format or
 	// in the format of the editor, or a media file that ComfyUI made. If Data
@@ -24,21 +28,26 @@ type Workflow struct {
 	Engine string // name of the engine in the service's settings
 }
 
+// FetchJSON sends a GET request for a path to the ComfyUI server and decodes
+// the JSON of the response into answer. Its errors are those of a
+// backend.Client.
+type FetchJSON func(ctx context.Context, path string, answer any) error
+
 // ImportTool drafts a manifest for a workflow and reports what became of its
 // inputs. Inputs that people usually choose, such as the prompt or the size,
 // become fields with the server's ranges and the workflow's values as
 // defaults. All other inputs stay as they are in the workflow.
-func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.Tool, Report, error) {
-	d, err := e.readWorkflow(ctx, from.Data)
+func ImportTool(ctx context.Context, fetch FetchJSON, r Request) (manifestdraft.Tool, Report, error) {
+	d, err := fetch.readWorkflow(ctx, r.Data)
 	if err != nil {
 		return manifestdraft.Tool{}, Report{}, err
 	}
-	return d.draftTool(from)
+	return d.draftTool(r)
 }
 
 // draftTool drafts a manifest for the workflow that was read.
-func (d *manifestBuilder) draftTool(from Workflow) (manifestdraft.Tool, Report, error) {
-	d.order = sortIDs(slices.Collect(maps.Keys(d.nodes)))
+func (d *manifestBuilder) draftTool(r Request) (manifestdraft.Tool, Report, error) {
+	d.order = nodegraph.SortIDs(slices.Collect(maps.Keys(d.nodes)))
 	d.findLive()
 	if err := d.findOutput(); err != nil {
 		return manifestdraft.Tool{}, Report{}, err
@@ -57,7 +66,7 @@ func (d *manifestBuilder) draftTool(from Workflow) (manifestdraft.Tool, Report, 
 	if err != nil {
 		return manifestdraft.Tool{}, Report{}, err
 	}
-	name := cmp.Or(from.Name, manifestdraft.Label(strings.TrimSuffix(path.Base(from.File), path.Ext(from.File))))
+	name := cmp.Or(r.Name, manifestdraft.Label(strings.TrimSuffix(path.Base(r.File), path.Ext(r.File))))
 	with := map[string]any{"bind": d.bind}
 	if len(d.results) < d.allSavers || len(d.results) > 1 {
 		with["outputs"] = d.results
@@ -67,9 +76,9 @@ func (d *manifestBuilder) draftTool(from Workflow) (manifestdraft.Tool, Report, 
 		Price:      manifestdraft.Price{Type: "COST", Tokens: 1},
 		NumResults: results,
 		Output:     d.output,
-		Engine:     manifestdraft.Engine{Name: from.Engine, With: with, Include: map[string]string{"workflow": from.File}},
+		Engine:     manifestdraft.Engine{Name: r.Engine, With: with, Include: map[string]string{"workflow": r.File}},
 		Fields:     d.fields,
-		Files:      map[string][]byte{from.File: graph},
+		Files:      map[string][]byte{r.File: graph},
 	}, d.report, nil
 }
 
@@ -101,17 +110,17 @@ type manifestBuilder struct {
 
 // readWorkflow reads a workflow in any format, and the server's descriptions
 // of its nodes.
-func (e *Engine) readWorkflow(ctx context.Context, data []byte) (*manifestBuilder, error) {
-	src, err := e.openSource(ctx, data)
+func (fetch FetchJSON) readWorkflow(ctx context.Context, data []byte) (*manifestBuilder, error) {
+	src, err := fetch.openSource(ctx, data)
 	if err != nil {
 		return nil, err
 	}
 	d := newBuilder()
 	d.report.Source = src.origin
 	if src.api == nil {
-		err = e.readEditorGraph(ctx, d, src.editor)
+		err = fetch.readEditorGraph(ctx, d, src.editor)
 	} else {
-		err = e.readAPIGraph(ctx, d, src)
+		err = fetch.readAPIGraph(ctx, d, src)
 	}
 	if err != nil {
 		return nil, err
@@ -129,9 +138,9 @@ func newBuilder() *manifestBuilder {
 	}
 }
 
-func (e *Engine) openSource(ctx context.Context, data []byte) (workflowSource, error) {
+func (fetch FetchJSON) openSource(ctx context.Context, data []byte) (workflowSource, error) {
 	if data == nil {
-		return e.lastRun(ctx)
+		return fetch.lastRun(ctx)
 	}
 	return findWorkflow(data)
 }
@@ -143,7 +152,7 @@ var savingClasses = []string{"SaveImage", "SaveAudio"}
 // readAPIGraph reads a workflow in API format. The same workflow in the format
 // of the editor, if there is one, has the author's form and the names of
 // custom node packs.
-func (e *Engine) readAPIGraph(ctx context.Context, d *manifestBuilder, src workflowSource) error {
+func (fetch FetchJSON) readAPIGraph(ctx context.Context, d *manifestBuilder, src workflowSource) error {
 	nodes, err := readGraph(src.api)
 	if err != nil {
 		return err
@@ -156,7 +165,7 @@ func (e *Engine) readAPIGraph(ctx context.Context, d *manifestBuilder, src workf
 	for _, n := range nodes {
 		names = append(names, n.Class)
 	}
-	if d.classes, err = e.fetchClasses(ctx, append(names, savingClasses...)); err != nil {
+	if d.classes, err = fetch.fetchClasses(ctx, append(names, savingClasses...)); err != nil {
 		return err
 	}
 	editor, editorErr := parseEditorWorkflow(src.editor) // fails if there is none
@@ -188,12 +197,12 @@ func (e *Engine) readAPIGraph(ctx context.Context, d *manifestBuilder, src workf
 }
 
 // readEditorGraph reads a workflow in the format of the editor.
-func (e *Engine) readEditorGraph(ctx context.Context, d *manifestBuilder, text []byte) error {
+func (fetch FetchJSON) readEditorGraph(ctx context.Context, d *manifestBuilder, text []byte) error {
 	editor, err := parseEditorWorkflow(text)
 	if err != nil {
 		return err
 	}
-	if d.classes, err = e.fetchClasses(ctx, append(editor.classNames(), savingClasses...)); err != nil {
+	if d.classes, err = fetch.fetchClasses(ctx, append(editor.classNames(), savingClasses...)); err != nil {
 		return err
 	}
 	converted, err := convertWorkflow(editor, d.classes)

@@ -1,4 +1,4 @@
-package comfyui_test
+package workflowimport_test
 
 // recordedWorkflow is the expected import of a workflow in testdata: the
 // places that fields bind, as node.input. An empty place means that the

@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"atelier/internal/engine/comfyui/nodegraph"
 	"atelier/internal/engine/manifestdraft"
 )
 
@@ -64,7 +65,7 @@ var notKey = regexp.MustCompile(`[^a-z0-9_]+`)
 // keyFor returns the key of a field for the input called name.
 func (d *manifestBuilder) keyFor(name, fallback string) string {
 	key := strings.Trim(notKey.ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if key == "" || key[0] < 'a' || key[0] > 'z' || key == keySeed || key == keyResults {
+	if key == "" || key[0] < 'a' || key[0] > 'z' || key == nodegraph.KeySeed || key == nodegraph.KeyResults {
 		key = fallback
 	}
 	return key[:min(len(key), 48)]
@@ -660,10 +661,10 @@ func (d *manifestBuilder) addSeeds() {
 				}, from)
 				continue
 			}
-			if !d.usedKeys[keySeed] {
-				d.createField(keySeed, keySeed, manifestdraft.Field{Type: "SEED", Label: "Seed", Advanced: true})
+			if !d.usedKeys[nodegraph.KeySeed] {
+				d.createField(nodegraph.KeySeed, nodegraph.KeySeed, manifestdraft.Field{Type: "SEED", Label: "Seed", Advanced: true})
 			}
-			d.bindPlace(keySeed, from)
+			d.bindPlace(nodegraph.KeySeed, from)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"atelier/internal/engine/comfyui/nodegraph"
 	"atelier/internal/engine/manifestdraft"
 )
 
@@ -85,7 +86,7 @@ func nodesAt(id string, nodes map[string]graphNode) []string {
 		return []string{id}
 	}
 	var all []string
-	for _, at := range sortIDs(slices.Collect(maps.Keys(nodes))) {
+	for _, at := range nodegraph.SortIDs(slices.Collect(maps.Keys(nodes))) {
 		if strings.HasSuffix(at, ":"+id) || strings.HasPrefix(at, id+":") {
 			all = append(all, at)
 		}
@@ -112,7 +113,7 @@ func (d *manifestBuilder) applyAppMode() {
 			d.addGeneric(p, from)
 		}
 		key, _, _ := strings.Cut(d.owner[from], ".")
-		if key != "" && key != keyResults && !slices.Contains(order, key) {
+		if key != "" && key != nodegraph.KeyResults && !slices.Contains(order, key) {
 			order = append(order, key)
 		}
 	}
@@ -125,7 +126,7 @@ func (d *manifestBuilder) applyAppMode() {
 	d.note("The form has the inputs that the author chose for App mode.")
 	for p, key := range maps.Clone(d.owner) {
 		field, _, _ := strings.Cut(key, ".")
-		if field == keySeed || field == keyResults || slices.Contains(order, field) {
+		if field == nodegraph.KeySeed || field == nodegraph.KeyResults || slices.Contains(order, field) {
 			continue
 		}
 		delete(d.owner, p)

@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"bytes"
@@ -334,7 +334,7 @@ func refuseMissing(missing []missingClass) error {
 
 // fetchClasses fetches the server's descriptions of node classes. Classes that
 // the server does not have are absent in the result.
-func (e *Engine) fetchClasses(ctx context.Context, names []string) (map[string]nodeClass, error) {
+func (fetch FetchJSON) fetchClasses(ctx context.Context, names []string) (map[string]nodeClass, error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if len(names) > maxClasses {
 		return nil, fmt.Errorf("the workflow has nodes of %d classes; at most %d are supported", len(names), maxClasses)
@@ -342,10 +342,7 @@ func (e *Engine) fetchClasses(ctx context.Context, names []string) (map[string]n
 	all := map[string]nodeClass{}
 	for _, name := range names {
 		var answer map[string]nodeClass
-		short, cancel := e.server.WithTimeout(ctx)
-		err := e.server.CallJSON(short, "GET", "/object_info/"+url.PathEscape(name), nil, &answer)
-		cancel()
-		if err != nil {
+		if err := fetch(ctx, "/object_info/"+url.PathEscape(name), &answer); err != nil {
 			return nil, backend.CallFailure(ctx, fmt.Errorf("fetch node class %s: %w", name, err))
 		}
 		if c, ok := answer[name]; ok {
