@@ -15,13 +15,13 @@ import (
 // appMode is the form that a workflow's author chose for the App mode of the
 // editor: the inputs of its form, and the nodes whose results it shows.
 type appMode struct {
-	inputs  []place
+	inputs  []inputRef
 	outputs []string
 }
 
 // readAppMode returns the App mode of a workflow, or nil if the author chose
-// none. places are the inputs that the widgets of the editor set.
-func readAppMode(g *editorGraph, nodes map[string]graphNode, places map[string][]string) *appMode {
+// none. targets are the inputs that the widgets of the editor set.
+func readAppMode(g *editorGraph, nodes map[string]graphNode, targets map[inputRef][]inputRef) *appMode {
 	if g.Extra.Linear == nil || len(g.Extra.Linear.Inputs) == 0 && len(g.Extra.Linear.Outputs) == 0 {
 		return nil
 	}
@@ -34,7 +34,7 @@ func readAppMode(g *editorGraph, nodes map[string]graphNode, places map[string][
 		if json.Unmarshal(raw, &parts) != nil || len(parts) < 2 || json.Unmarshal(parts[0], &id) != nil || json.Unmarshal(parts[1], &widget) != nil {
 			continue
 		}
-		for _, p := range findWidget(string(id), widget, nodes, places) {
+		for _, p := range findWidget(string(id), widget, nodes, targets) {
 			if !slices.Contains(m.inputs, p) {
 				m.inputs = append(m.inputs, p)
 			}
@@ -51,7 +51,7 @@ func readAppMode(g *editorGraph, nodes map[string]graphNode, places map[string][
 
 // findWidget returns the inputs that a widget of the editor sets. The id is
 // that of a node, or in newer versions graph:node:widget with escaped parts.
-func findWidget(id, widget string, nodes map[string]graphNode, places map[string][]string) []place {
+func findWidget(id, widget string, nodes map[string]graphNode, targets map[inputRef][]inputRef) []inputRef {
 	if parts := strings.Split(id, ":"); len(parts) == 3 && strings.Contains(parts[0], "-") {
 		node, errNode := url.PathUnescape(parts[1])
 		name, errName := url.PathUnescape(parts[2])
@@ -60,17 +60,13 @@ func findWidget(id, widget string, nodes map[string]graphNode, places map[string
 			widget = name
 		}
 	}
-	var all []place
-	for _, text := range places[id+"."+widget] {
-		node, name, _ := strings.Cut(text, ".")
-		all = append(all, place{node, name})
-	}
-	if len(all) > 0 {
+	if all := targets[inputRef{id, widget}]; len(all) > 0 {
 		return all
 	}
+	var all []inputRef
 	for _, node := range nodesAt(id, nodes) {
 		if _, has := nodes[node].Inputs[widget]; has {
-			all = append(all, place{node, widget})
+			all = append(all, inputRef{node, widget})
 		}
 	}
 	if len(all) > 1 {
@@ -97,69 +93,58 @@ func nodesAt(id string, nodes map[string]graphNode) []string {
 const notChosen = "the author did not choose it for App mode"
 
 // applyAppMode keeps only the fields that the author chose for App mode, in
-// the author's order, and adds fields for chosen inputs without one.
-func (d *manifestBuilder) applyAppMode() {
-	m := d.app
-	if m == nil {
+// the author's order, and adds fields for chosen inputs without one. If the
+// author chose none, the form stays as it is.
+func (in *importedWorkflow) applyAppMode(f *form) {
+	if in.app == nil {
 		return
 	}
+	fields := chosenFields{in.workflow, f}
 	var order []string
-	for _, p := range m.inputs {
-		from, ok := d.followValue(p)
+	for _, ref := range in.app.inputs {
+		from, ok := in.workflow.followValue(ref)
 		if !ok {
 			continue
 		}
-		if d.owner[from] == "" {
-			d.addGeneric(p, from)
+		if !f.isBound(from) {
+			fields.addChosenInput(ref, from)
 		}
-		key, _, _ := strings.Cut(d.owner[from], ".")
+		key := f.fieldOf(from)
 		if key != "" && key != nodegraph.KeyResults && !slices.Contains(order, key) {
 			order = append(order, key)
 		}
 	}
 	if len(order) == 0 {
-		if len(m.inputs) > 0 {
-			d.note("The inputs that the author chose for App mode are not in the workflow; the form has the usual fields.")
+		if len(in.app.inputs) > 0 {
+			in.report.addNote("The inputs that the author chose for App mode are not in the workflow; the form has the usual fields.")
 		}
 		return
 	}
-	d.note("The form has the inputs that the author chose for App mode.")
-	for p, key := range maps.Clone(d.owner) {
-		field, _, _ := strings.Cut(key, ".")
-		if field == nodegraph.KeySeed || field == nodegraph.KeyResults || slices.Contains(order, field) {
-			continue
-		}
-		delete(d.owner, p)
-		delete(d.bind, key)
-		d.leaveFixed(p, notChosen)
-	}
-	var fields []manifestdraft.Field
-	for _, key := range order {
-		at := slices.IndexFunc(d.fields, func(f manifestdraft.Field) bool { return f.Key == key })
-		if at >= 0 {
-			f := d.fields[at]
-			f.Advanced = false
-			fields = append(fields, f)
-		}
-	}
-	d.fields = fields
+	in.report.addNote("The form has the inputs that the author chose for App mode.")
+	f.keepFields(order, notChosen)
 }
 
-// addGeneric adds a field for any input, by the server's description of it.
-// from is the place of the input's value.
-func (d *manifestBuilder) addGeneric(p, from place) {
-	s := d.specOf(p)
-	v, _ := d.literalOf(from)
-	label := d.classOf(from.id).titleOf(d.nodes[from.id])
+// chosenFields adds fields for inputs that the author of a workflow chose.
+type chosenFields struct {
+	workflow *workflow
+	form     *form
+}
+
+// addChosenInput adds a field for any input, by the server's description of it.
+// from is the input that has its value.
+func (c chosenFields) addChosenInput(p, from inputRef) {
+	s := c.workflow.specOf(p)
+	v, _ := c.workflow.literalOf(from)
+	label := c.workflow.titleOf(from.id)
 	if label == "" || lastPart(p.name) != "value" {
 		label = manifestdraft.Label(lastPart(p.name))
 	}
-	base := d.keyFor(lastPart(p.name), "input")
+	base := keyFor(lastPart(p.name), "input")
 	f := manifestdraft.Field{Label: label}
 	switch s.kind {
 	case "STRING":
 		if isTechnical(p.name) {
-			d.leaveFixed(from, "people must not choose names of files and the like")
+			c.form.leaveFixed(from, "people must not choose names of files and the like")
 			return
 		}
 		f.Type = "TEXT"
@@ -172,7 +157,8 @@ func (d *manifestBuilder) addGeneric(p, from place) {
 		f.Type = "BOOLEAN"
 		f.Default = v
 	case "INT", "FLOAT":
-		d.addNumberField(numberField{
+		numbers := numberFields{c.workflow, c.form}
+		numbers.addNumberField(numberField{
 			base:  base,
 			label: label,
 			kind:  "NUM",
@@ -181,7 +167,7 @@ func (d *manifestBuilder) addGeneric(p, from place) {
 		}, from)
 		return
 	case combo:
-		if kind, file := fileField(d.nodes[from.id].Class, from.name, s); kind != "" {
+		if kind, file := fileField(c.workflow.nodes[from.id].Class, from.name, s); kind != "" {
 			base = kind
 			f = file
 			break
@@ -190,12 +176,12 @@ func (d *manifestBuilder) addGeneric(p, from place) {
 		f.Options = optionsOf(s, false)
 		f.Default = plainValue(v)
 		if !slices.ContainsFunc(f.Options, func(o manifestdraft.Option) bool { return o.Value == f.Default }) {
-			d.leaveFixed(from, "the server's list does not have its value")
+			c.form.leaveFixed(from, "the server's list does not have its value")
 			return
 		}
 	default:
-		d.leaveFixed(from, "it determines which other inputs its node has")
+		c.form.leaveFixed(from, "it determines which other inputs its node has")
 		return
 	}
-	d.addField(base, fmt.Sprint(from), []place{from}, func() manifestdraft.Field { return f })
+	c.form.addField(base, fmt.Sprint(from), []inputRef{from}, func() manifestdraft.Field { return f })
 }

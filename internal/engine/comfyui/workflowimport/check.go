@@ -8,48 +8,56 @@ import (
 	"strings"
 )
 
-// checkValues compares the values of the workflow with the server's
-// description of the nodes. It warns of every value that the server would
-// refuse, such as the name of a model that the server does not have.
-func (d *manifestBuilder) checkValues() {
-	for _, id := range d.order {
-		if !d.live[id] {
+// checkValues compares the fixed values of a workflow with the server's
+// description of the nodes. It returns a warning for every value that the
+// server would refuse, such as the name of a model that the server does not
+// have.
+func checkValues(w *workflow, f *form) []string {
+	var warnings []string
+	for _, id := range w.order {
+		if !w.live[id] {
 			continue
 		}
-		for _, name := range d.inputNames(id) {
-			p := place{id, name}
-			if v, ok := d.literalOf(p); ok && d.owner[p] == "" {
-				d.checkValue(p, v)
+		for _, name := range w.inputNames(id) {
+			ref := inputRef{id, name}
+			v, ok := w.literalOf(ref)
+			if !ok || f.isBound(ref) {
+				continue
+			}
+			if problem := describeProblem(w.specOf(ref), v); problem != "" {
+				warnings = append(warnings, fmt.Sprintf("Node %s (%s): the input %s has the value %s, %s.", id, w.nodes[id].Class, name, quoteValue(v), problem))
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(d.classOf(id).Input.Required.byName)) {
-			spec := d.classOf(id).inputSpecOf(name)
-			if _, has := d.nodes[id].Inputs[name]; !has && spec.kind != autogrow {
-				d.warn(fmt.Sprintf("Node %s (%s) has no value for the input %s, which the server requires.", id, d.nodes[id].Class, name))
+		for _, name := range slices.Sorted(maps.Keys(w.classOf(id).Input.Required.byName)) {
+			spec := w.classOf(id).inputSpecOf(name)
+			if _, has := w.nodes[id].Inputs[name]; !has && spec.kind != autogrow {
+				warnings = append(warnings, fmt.Sprintf("Node %s (%s) has no value for the input %s, which the server requires.", id, w.nodes[id].Class, name))
 			}
 		}
 	}
+	return warnings
 }
 
-func (d *manifestBuilder) checkValue(p place, v any) {
-	s := d.specOf(p)
+// describeProblem returns the reason why the server would refuse a value, as
+// the end of a sentence, or "".
+func describeProblem(s inputSpec, v any) string {
 	switch s.kind {
 	case combo, dynamicCombo:
 		if s.isUpload() || len(s.about.Remote) > 0 || hasOption(s, v) {
-			return
+			return ""
 		}
-		what := "an option"
 		if text, ok := v.(string); ok && isModelFile(text) {
-			what = "a file"
+			return "a file that the server does not have"
 		}
-		d.warn(fmt.Sprintf("Node %s (%s): the input %s has the value %s, %s that the server does not have.", p.id, d.nodes[p.id].Class, p.name, quoteValue(v), what))
+		return "an option that the server does not have"
 	case "INT", "FLOAT":
 		n, ok := floatOf(v)
 		low, high, _ := s.numberBounds()
 		if ok && (low != nil && n < *low || high != nil && n > *high) {
-			d.warn(fmt.Sprintf("Node %s (%s): the input %s has the value %s, which is outside of the server's range.", p.id, d.nodes[p.id].Class, p.name, quoteValue(v)))
+			return "which is outside of the server's range"
 		}
 	}
+	return ""
 }
 
 // hasOption reports whether the server has an option. A choice without a list

@@ -12,24 +12,25 @@ func DraftWithClasses(classes NodeClasses, data []byte, r Request) (manifestdraf
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	d := newBuilder()
-	d.classes = classes
+	in := &importedWorkflow{}
 	if src.api != nil {
-		if d.nodes, err = readGraph(src.api); err != nil {
+		nodes, err := readGraph(src.api)
+		if err != nil {
 			return manifestdraft.Tool{}, err
 		}
+		in.workflow = newWorkflow(nodes, classes)
 	} else {
-		w, err := parseEditorWorkflow(src.editor)
+		editor, err := parseEditorWorkflow(src.editor)
 		if err != nil {
 			return manifestdraft.Tool{}, err
 		}
-		converted, err := convertWorkflow(w, classes)
+		converted, err := convertWorkflow(editor, classes)
 		if err != nil {
 			return manifestdraft.Tool{}, err
 		}
-		d.nodes = converted.nodes
-		d.app = readAppMode(w.root, d.nodes, converted.places)
+		in.workflow = newWorkflow(converted.nodes, classes)
+		in.app = readAppMode(editor.root, converted.nodes, converted.targets)
 	}
-	tool, _, err := d.draftTool(r)
+	tool, _, err := in.draftTool(r)
 	return tool, err
 }

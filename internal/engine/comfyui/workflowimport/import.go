@@ -1,19 +1,17 @@
 // Package workflowimport drafts manifests for ComfyUI workflows. It reads a
 // workflow in any of ComfyUI's formats, converts it to the API format, and
-// finds the inputs that people usually choose.
+// finds the nodes that save results and the inputs that people usually choose.
+//
+//	file, server ──▶ workflowSource ──▶ workflow ──▶ form, toolOutput ──▶ manifest
+//	                 (as it was found)  (API format)        └──▶ Report
 package workflowimport
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
-	"atelier/internal/engine/comfyui/nodegraph"
 	"atelier/internal/engine/manifestdraft"
 )
 
@@ -38,199 +36,70 @@ type FetchJSON func(ctx context.Context, path string, answer any) error
 // become fields with the server's ranges and the workflow's values as
 // defaults. All other inputs stay as they are in the workflow.
 func ImportTool(ctx context.Context, fetch FetchJSON, r Request) (manifestdraft.Tool, Report, error) {
-	d, err := fetch.readWorkflow(ctx, r.Data)
+	in, err := fetch.readWorkflow(ctx, r.Data)
 	if err != nil {
 		return manifestdraft.Tool{}, Report{}, err
 	}
-	return d.draftTool(r)
+	return in.draftTool(r)
 }
 
-// draftTool drafts a manifest for the workflow that was read.
-func (d *manifestBuilder) draftTool(r Request) (manifestdraft.Tool, Report, error) {
-	d.order = nodegraph.SortIDs(slices.Collect(maps.Keys(d.nodes)))
-	d.findLive()
-	if err := d.findOutput(); err != nil {
+// draftTool drafts a manifest for the workflow.
+func (in *importedWorkflow) draftTool(r Request) (manifestdraft.Tool, Report, error) {
+	w := in.workflow
+	finder := outputFinder{workflow: w, report: &in.report}
+	if in.app != nil {
+		finder.chosen = in.app.outputs
+	}
+	output, err := finder.findOutput()
+	if err != nil {
 		return manifestdraft.Tool{}, Report{}, err
 	}
-	d.addTexts()
-	d.addFiles()
-	d.addSizes()
-	d.addLengths()
-	d.addSamplers()
-	d.addSeeds()
-	results := d.resultRange()
-	d.applyAppMode()
-	d.checkValues()
-	d.completeReport()
-	graph, err := d.workflowFile()
+
+	f := in.buildForm(output.isFilm())
+	results := output.resultRange(w, f)
+	in.applyAppMode(f)
+	in.report.Warnings = append(in.report.Warnings, checkValues(w, f)...)
+	in.report.listFields(f)
+	in.report.listFixed(w, f)
+	in.report.listResults(w, output.savers)
+
+	graph, err := w.encodeFile()
 	if err != nil {
 		return manifestdraft.Tool{}, Report{}, err
 	}
 	name := cmp.Or(r.Name, manifestdraft.Label(strings.TrimSuffix(path.Base(r.File), path.Ext(r.File))))
-	with := map[string]any{"bind": d.bind}
-	if len(d.results) < d.allSavers || len(d.results) > 1 {
-		with["outputs"] = d.results
+	with := map[string]any{"bind": f.bind}
+	if ids := output.nodeIDs(); ids != nil {
+		with["outputs"] = ids
 	}
 	return manifestdraft.Tool{
 		Name:       truncateText(name, 80),
 		Price:      manifestdraft.Price{Type: "COST", Tokens: 1},
 		NumResults: results,
-		Output:     d.output,
+		Output:     output.describeOutput(),
 		Engine:     manifestdraft.Engine{Name: r.Engine, With: with, Include: map[string]string{"workflow": r.File}},
-		Fields:     d.fields,
+		Fields:     f.fields,
 		Files:      map[string][]byte{r.File: graph},
-	}, d.report, nil
+	}, in.report, nil
 }
 
-// manifestBuilder collects the fields and bindings of a manifest draft for a
-// workflow.
-type manifestBuilder struct {
-	nodes   map[string]graphNode
-	classes map[string]nodeClass
-	order   []string
-	live    map[string]bool // nodes that results depend on
-	app     *appMode        // nil if the author chose no form
-	source  []byte          // the file itself, if it is in API format
-	changed bool            // the graph differs from the source
+// buildForm returns a form with fields for all inputs that people usually
+// choose. The fields are in the order in which they are added. film means that
+// a batch of pictures is saved as one file.
+func (in *importedWorkflow) buildForm(film bool) *form {
+	w := in.workflow
+	f := newForm()
+	numbers := numberFields{w, f}
+	texts := textFinder{w, f}
+	sizes := sizeFinder{w, f, numbers}
+	lengths := lengthFinder{w, f, numbers, film}
+	settings := settingFinder{w, f, numbers}
 
-	fields   []manifestdraft.Field
-	bind     map[string][]string
-	owner    map[place]string  // keys of bind by place
-	keys     map[string]string // field keys, by the input's name and value
-	usedKeys map[string]bool
-	fixed    map[place]string // reasons why inputs are not fields
-
-	output    manifestdraft.Output
-	savers    []saver  // nodes whose files are results
-	results   []string // their ids
-	allSavers int      // number of nodes that save files of any type
-
-	report Report
-}
-
-// readWorkflow reads a workflow in any format, and the server's descriptions
-// of its nodes.
-func (fetch FetchJSON) readWorkflow(ctx context.Context, data []byte) (*manifestBuilder, error) {
-	src, err := fetch.openSource(ctx, data)
-	if err != nil {
-		return nil, err
-	}
-	d := newBuilder()
-	d.report.Source = src.origin
-	if src.api == nil {
-		err = fetch.readEditorGraph(ctx, d, src.editor)
-	} else {
-		err = fetch.readAPIGraph(ctx, d, src)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-func newBuilder() *manifestBuilder {
-	return &manifestBuilder{
-		bind:     map[string][]string{},
-		owner:    map[place]string{},
-		keys:     map[string]string{},
-		usedKeys: map[string]bool{},
-		fixed:    map[place]string{},
-	}
-}
-
-func (fetch FetchJSON) openSource(ctx context.Context, data []byte) (workflowSource, error) {
-	if data == nil {
-		return fetch.lastRun(ctx)
-	}
-	return findWorkflow(data)
-}
-
-// savingClasses are the classes that replace previews in workflows that save
-// nothing.
-var savingClasses = []string{"SaveImage", "SaveAudio"}
-
-// readAPIGraph reads a workflow in API format. The same workflow in the format
-// of the editor, if there is one, has the author's form and the names of
-// custom node packs.
-func (fetch FetchJSON) readAPIGraph(ctx context.Context, d *manifestBuilder, src workflowSource) error {
-	nodes, err := readGraph(src.api)
-	if err != nil {
-		return err
-	}
-	d.nodes = nodes
-	if src.plain {
-		d.source = src.api
-	}
-	var names []string
-	for _, n := range nodes {
-		names = append(names, n.Class)
-	}
-	if d.classes, err = fetch.fetchClasses(ctx, append(names, savingClasses...)); err != nil {
-		return err
-	}
-	editor, editorErr := parseEditorWorkflow(src.editor) // fails if there is none
-	packs := map[string]string{}
-	if editorErr == nil {
-		for _, g := range append(slices.Collect(maps.Values(editor.subgraphs)), editor.root) {
-			for _, n := range g.Nodes {
-				packs[n.Type] = packOf(n)
-			}
-		}
-	}
-	var missing []missingClass
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		if _, ok := d.classes[name]; !ok {
-			missing = append(missing, missingClass{name, packs[name]})
-		}
-	}
-	if len(missing) > 0 {
-		return refuseMissing(missing)
-	}
-	if editorErr == nil && editor.root.Extra.Linear != nil {
-		places := map[string][]string{}
-		if converted, err := convertWorkflow(editor, d.classes); err == nil {
-			places = converted.places
-		}
-		d.app = readAppMode(editor.root, d.nodes, places)
-	}
-	return nil
-}
-
-// readEditorGraph reads a workflow in the format of the editor.
-func (fetch FetchJSON) readEditorGraph(ctx context.Context, d *manifestBuilder, text []byte) error {
-	editor, err := parseEditorWorkflow(text)
-	if err != nil {
-		return err
-	}
-	if d.classes, err = fetch.fetchClasses(ctx, append(editor.classNames(), savingClasses...)); err != nil {
-		return err
-	}
-	converted, err := convertWorkflow(editor, d.classes)
-	if err != nil {
-		return err
-	}
-	if len(converted.missing) > 0 {
-		return refuseMissing(converted.missing)
-	}
-	d.nodes = converted.nodes
-	d.report.Warnings = converted.warnings
-	d.report.Notes = converted.notes
-	d.app = readAppMode(editor.root, d.nodes, converted.places)
-	return nil
-}
-
-// workflowFile returns the workflow in API format. A file that was in that
-// format stays as it is.
-func (d *manifestBuilder) workflowFile() ([]byte, error) {
-	if d.source != nil && !d.changed {
-		return d.source, nil
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(d.nodes); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	texts.addTexts()
+	addFiles(w, f)
+	sizes.addSizes()
+	lengths.addLengths()
+	settings.addSamplers()
+	settings.addSeeds()
+	return f
 }

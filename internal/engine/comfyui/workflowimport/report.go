@@ -35,52 +35,53 @@ type FixedInput struct {
 	Minor bool
 }
 
-func (d *manifestBuilder) warn(text string) { d.report.Warnings = append(d.report.Warnings, text) }
+func (r *Report) addWarning(text string) { r.Warnings = append(r.Warnings, text) }
 
-func (d *manifestBuilder) note(text string) { d.report.Notes = append(d.report.Notes, text) }
+func (r *Report) addNote(text string) { r.Notes = append(r.Notes, text) }
 
-// leaveFixed records why an input is not a field.
-func (d *manifestBuilder) leaveFixed(p place, why string) {
-	if _, ok := d.fixed[p]; !ok {
-		d.fixed[p] = why
+// listFields lists the fields of a form and the inputs that they set.
+func (r *Report) listFields(f *form) {
+	for _, field := range f.fields {
+		entry := FieldReport{Key: field.Key, Type: field.Type}
+		for _, key := range slices.Sorted(maps.Keys(f.bind)) {
+			if key == field.Key || strings.HasPrefix(key, field.Key+".") {
+				entry.Inputs = append(entry.Inputs, f.bind[key]...)
+			}
+		}
+		r.Fields = append(r.Fields, entry)
 	}
 }
 
-// completeReport lists the fields and the fixed inputs of the tool.
-func (d *manifestBuilder) completeReport() {
-	for _, f := range d.fields {
-		r := FieldReport{Key: f.Key, Type: f.Type}
-		for _, key := range slices.Sorted(maps.Keys(d.bind)) {
-			if key == f.Key || strings.HasPrefix(key, f.Key+".") {
-				r.Inputs = append(r.Inputs, d.bind[key]...)
-			}
-		}
-		d.report.Fields = append(d.report.Fields, r)
-	}
-	for _, id := range d.order {
-		for _, name := range d.inputNames(id) {
-			p := place{id, name}
-			v, plain := d.literalOf(p)
-			if !plain || d.owner[p] != "" {
+// listFixed lists the inputs of a workflow that stay as they are.
+func (r *Report) listFixed(w *workflow, f *form) {
+	for _, id := range w.order {
+		for _, name := range w.inputNames(id) {
+			ref := inputRef{id, name}
+			v, plain := w.literalOf(ref)
+			if !plain || f.isBound(ref) {
 				continue
 			}
-			f := FixedInput{Input: p.String(), Class: d.nodes[id].Class, Value: quoteValue(v), Reason: d.fixed[p]}
+			entry := FixedInput{Input: ref.String(), Class: w.nodes[id].Class, Value: quoteValue(v), Reason: f.fixed[ref]}
 			switch {
-			case !d.live[id]:
-				f.Reason = "no result depends on the node"
-				f.Minor = true
-			case f.Reason == "":
-				f.Reason = "it is a technical setting"
-				f.Minor = true
+			case !w.live[id]:
+				entry.Reason = "no result depends on the node"
+				entry.Minor = true
+			case entry.Reason == "":
+				entry.Reason = "it is a technical setting"
+				entry.Minor = true
 			}
-			d.report.Fixed = append(d.report.Fixed, f)
+			r.Fixed = append(r.Fixed, entry)
 		}
 	}
-	for _, s := range d.savers {
-		text := fmt.Sprintf("%s (%s)", s.id, d.nodes[s.id].Class)
-		if title := d.classOf(s.id).titleOf(d.nodes[s.id]); title != "" {
-			text = fmt.Sprintf("%s (%s, %s)", s.id, d.nodes[s.id].Class, title)
+}
+
+// listResults lists the nodes whose files are results.
+func (r *Report) listResults(w *workflow, savers []saver) {
+	for _, s := range savers {
+		text := fmt.Sprintf("%s (%s)", s.id, w.nodes[s.id].Class)
+		if title := w.titleOf(s.id); title != "" {
+			text = fmt.Sprintf("%s (%s, %s)", s.id, w.nodes[s.id].Class, title)
 		}
-		d.report.Results = append(d.report.Results, text)
+		r.Results = append(r.Results, text)
 	}
 }

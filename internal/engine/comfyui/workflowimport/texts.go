@@ -2,12 +2,18 @@ package workflowimport
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"atelier/internal/engine/manifestdraft"
 )
+
+// textFinder finds the texts of a workflow that a person would write, and adds
+// fields for them.
+type textFinder struct {
+	workflow *workflow
+	form     *form
+}
 
 // textRole is the purpose of a text in a workflow.
 type textRole int
@@ -22,52 +28,52 @@ const (
 	systemRole // an instruction for a language model, which the operator writes
 )
 
-// textUse is a node that uses text, with the places that contain the text.
+// textUse is a node that uses text, with the inputs that contain the text.
 type textUse struct {
-	role   textRole
-	id     string
-	name   string // name of the first input
-	places []place
-	text   string
-	parts  []textLeaf // further texts around the main one
+	role  textRole
+	id    string
+	name  string // name of the first input
+	refs  []inputRef
+	text  string
+	parts []textLeaf // further texts around the main one
 }
 
 // textLeaf is an input with text that goes to a node that uses text.
 type textLeaf struct {
-	place
+	inputRef
 	text     string
 	box      bool // the node exists only to contain the text
 	template bool // the workflow replaces a part of the text
 }
 
 // addTexts adds fields for prompts and other texts that a person would write.
-func (d *manifestBuilder) addTexts() {
-	uses := d.findTexts()
+func (t *textFinder) addTexts() {
+	uses := t.findTexts()
 	if !slices.ContainsFunc(uses, func(u textUse) bool { return u.role != negativeRole }) {
-		uses = append(uses, d.lastResort(uses)...)
+		uses = append(uses, t.findLikelyPrompt(uses)...)
 	}
 	prompted := slices.ContainsFunc(uses, func(u textUse) bool { return u.role == promptRole })
-	used := map[place]bool{}
+	used := map[inputRef]bool{}
 	for _, role := range []textRole{promptRole, negativeRole, tagsRole, lyricsRole, otherRole} {
 		for _, u := range uses {
 			if u.role != role {
 				continue
 			}
-			places := slices.DeleteFunc(slices.Clone(u.places), func(p place) bool { return used[p] })
-			if len(places) > 0 {
+			refs := slices.DeleteFunc(slices.Clone(u.refs), func(p inputRef) bool { return used[p] })
+			if len(refs) > 0 {
 				main := !prompted && role != negativeRole
-				d.addText(u, places, main)
+				t.addText(u, refs, main)
 				prompted = prompted || main
 			}
-			for _, p := range places {
+			for _, p := range refs {
 				used[p] = true
 			}
 			for _, part := range u.parts {
-				if used[part.place] {
+				if used[part.inputRef] {
 					continue
 				}
-				used[part.place] = true
-				d.addTextPart(part)
+				used[part.inputRef] = true
+				t.addTextPart(part)
 			}
 		}
 	}
@@ -79,7 +85,7 @@ const maxDefaultText = 10_000
 
 // addText adds a field for a text. main means that the text is the tool's
 // prompt although the workflow calls it otherwise.
-func (d *manifestBuilder) addText(u textUse, places []place, main bool) {
+func (t *textFinder) addText(u textUse, refs []inputRef, main bool) {
 	base := "prompt"
 	f := manifestdraft.Field{Type: "PROMPT", Label: "Prompt"}
 	switch u.role {
@@ -95,34 +101,34 @@ func (d *manifestBuilder) addText(u textUse, places []place, main bool) {
 		base = "lyrics"
 		f = manifestdraft.Field{Type: "TEXT_AREA", Label: "Lyrics"}
 	default:
-		base = d.keyFor(u.name, "text")
+		base = keyFor(u.name, "text")
 		f = manifestdraft.Field{Type: "TEXT_AREA", Label: manifestdraft.Label(u.name)}
 	}
 	if main {
 		f.Type = "PROMPT"
 	}
-	first := main && !slices.ContainsFunc(d.fields, func(f manifestdraft.Field) bool { return f.Type == "PROMPT" })
+	first := main && !t.form.hasFieldOf("PROMPT")
 	if first {
 		f.Required = true
 	} else {
 		f.Default = defaultText(u.text)
-		f.Help = d.classOf(u.id).titleOf(d.nodes[u.id])
+		f.Help = t.workflow.titleOf(u.id)
 	}
-	d.addField(base, u.text, places, func() manifestdraft.Field { return f })
+	t.form.addField(base, u.text, refs, func() manifestdraft.Field { return f })
 }
 
 // addTextPart adds a field for a text that a workflow joins with its prompt.
 // Text in a node of its own is meant to be edited; other text stays fixed.
-func (d *manifestBuilder) addTextPart(part textLeaf) {
+func (t *textFinder) addTextPart(part textLeaf) {
 	if !part.box {
-		d.leaveFixed(part.place, "it is part of the text around the prompt")
+		t.form.leaveFixed(part.inputRef, "it is part of the text around the prompt")
 		return
 	}
-	label := d.classOf(part.id).titleOf(d.nodes[part.id])
+	label := t.workflow.titleOf(part.id)
 	if label == "" {
 		label = "Further text"
 	}
-	d.addField("text", part.String(), []place{part.place}, func() manifestdraft.Field {
+	t.form.addField("text", part.String(), []inputRef{part.inputRef}, func() manifestdraft.Field {
 		return manifestdraft.Field{Type: "TEXT_AREA", Label: label, Default: defaultText(part.text), Advanced: true}
 	})
 }
@@ -136,49 +142,49 @@ func defaultText(text string) any {
 
 // findTexts returns the uses of texts in the workflow that a person could
 // write.
-func (d *manifestBuilder) findTexts() []textUse {
-	roles := d.findConditioning()
+func (t *textFinder) findTexts() []textUse {
+	roles := t.findConditioning()
 	var uses []textUse
-	for _, id := range d.order {
-		if !d.live[id] {
+	for _, id := range t.workflow.order {
+		if !t.workflow.live[id] {
 			continue
 		}
-		encoder := d.classOf(id).hasOutput("CONDITIONING")
+		encoder := t.workflow.classOf(id).hasOutput("CONDITIONING")
 		byRole := map[textRole]int{} // index of the encoder's use plus 1
-		for _, name := range d.inputNames(id) {
-			p := place{id, name}
-			if !d.usesText(p, encoder) {
+		for _, name := range t.workflow.inputNames(id) {
+			p := inputRef{id, name}
+			if !t.workflow.usesText(p, encoder) {
 				continue
 			}
-			role := roleOf(name, d.specOf(p).about.Multiline)
+			role := roleOf(name, t.workflow.specOf(p).about.Multiline)
 			if encoder && role == promptRole && !hasWord(name, "positive") {
 				role = roles[id]
 			}
-			main, parts := d.mainText(p)
+			main, parts := t.mainText(p)
 			if main.id == "" {
 				continue
 			}
 			if role == systemRole || isInstruction(main.text) && role != promptRole {
-				d.leaveFixed(main.place, "it is an instruction for a language model")
+				t.form.leaveFixed(main.inputRef, "it is an instruction for a language model")
 				continue
 			}
 			if why := technicalText(main.text); why != "" {
-				d.leaveFixed(main.place, why)
+				t.form.leaveFixed(main.inputRef, why)
 				continue
 			}
 			if at := byRole[role]; encoder && at > 0 {
 				u := &uses[at-1]
-				u.places = append(u.places, main.place)
+				u.refs = append(u.refs, main.inputRef)
 				u.parts = append(u.parts, parts...)
 				continue
 			}
 			uses = append(uses, textUse{
-				role:   role,
-				id:     id,
-				name:   name,
-				places: []place{main.place},
-				text:   main.text,
-				parts:  parts,
+				role:  role,
+				id:    id,
+				name:  name,
+				refs:  []inputRef{main.inputRef},
+				text:  main.text,
+				parts: parts,
 			})
 			byRole[role] = len(uses)
 		}
@@ -186,25 +192,25 @@ func (d *manifestBuilder) findTexts() []textUse {
 	return uses
 }
 
-// lastResort returns the text that most likely is the prompt of a workflow in
+// findLikelyPrompt returns the text that most likely is the prompt of a workflow in
 // which no node is known to use a prompt: the longest text in a node of its
 // own, or else the longest text of several lines. uses are the known uses of
 // other texts.
-func (d *manifestBuilder) lastResort(uses []textUse) []textUse {
+func (t *textFinder) findLikelyPrompt(uses []textUse) []textUse {
 	var best textLeaf
-	for _, id := range d.order {
-		for _, name := range d.inputNames(id) {
-			p := place{id, name}
-			text, isText := d.nodes[id].Inputs[name].(string)
-			s := d.specOf(p)
-			known := slices.ContainsFunc(uses, func(u textUse) bool { return slices.Contains(u.places, p) })
-			if !isText || !d.live[id] || known || s.kind != "STRING" || !s.about.Multiline || text == "" {
+	for _, id := range t.workflow.order {
+		for _, name := range t.workflow.inputNames(id) {
+			p := inputRef{id, name}
+			text, isText := t.workflow.nodes[id].Inputs[name].(string)
+			s := t.workflow.specOf(p)
+			known := slices.ContainsFunc(uses, func(u textUse) bool { return slices.Contains(u.refs, p) })
+			if !isText || !t.workflow.live[id] || known || s.kind != "STRING" || !s.about.Multiline || text == "" {
 				continue
 			}
 			if isTechnical(name) || hasWord(name, "replace") || roleOf(name, true) == systemRole || isInstruction(text) || technicalText(text) != "" {
 				continue
 			}
-			leaf := textLeaf{place: p, text: text, box: d.isTextBox(p) && d.isTextNode(id)}
+			leaf := textLeaf{inputRef: p, text: text, box: t.isTextBox(p) && t.workflow.isTextNode(id)}
 			if best.id == "" || leaf.box && !best.box || leaf.box == best.box && len(leaf.text) > len(best.text) {
 				best = leaf
 			}
@@ -214,56 +220,12 @@ func (d *manifestBuilder) lastResort(uses []textUse) []textUse {
 		return nil
 	}
 	return []textUse{{
-		role:   promptRole,
-		id:     best.id,
-		name:   best.name,
-		places: []place{best.place},
-		text:   best.text,
+		role: promptRole,
+		id:   best.id,
+		name: best.name,
+		refs: []inputRef{best.inputRef},
+		text: best.text,
 	}}
-}
-
-// usesText reports whether an input takes text that a person would write: text
-// of several lines, or an input that is called prompt or the like. Nodes that
-// only process text are followed from the nodes that use their result.
-func (d *manifestBuilder) usesText(p place, encoder bool) bool {
-	s := d.specOf(p)
-	c := d.classOf(p.id)
-	unknown := s.kind == "" && hasWord(p.name, "prompt") // an input that the server does not describe
-	switch {
-	case s.kind != "STRING" && !unknown || isTechnical(p.name):
-		return false
-	case c.OutputNode && !hasWord(p.name, "prompt"):
-		return false
-	case encoder:
-		return s.about.Multiline || roleOf(p.name, false) != otherRole
-	case hasWord(p.name, "prompt"):
-		return true
-	case d.isTextNode(p.id):
-		return false
-	}
-	return s.about.Multiline || slices.Contains([]string{"text", "lyrics", "tags", "positive", "negative", "script", "caption"}, strings.ToLower(p.name))
-}
-
-// isTextNode reports whether a node only processes text: all its inputs are
-// plain values, and its outputs too.
-func (d *manifestBuilder) isTextNode(id string) bool {
-	c := d.classOf(id)
-	if len(c.Output) == 0 {
-		return false
-	}
-	for i := range c.Output {
-		if !slices.Contains([]string{"STRING", "INT", "FLOAT", "BOOLEAN", combo, "*"}, c.outputType(i)) {
-			return false
-		}
-	}
-	for name := range d.nodes[id].Inputs {
-		for _, kind := range strings.Split(d.specOf(place{id, name}).kind, ",") {
-			if !slices.Contains([]string{"STRING", "INT", "FLOAT", "BOOLEAN", combo, "*", "", matchType}, kind) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // roleOf returns the role of a text by the name of its input.
@@ -291,7 +253,7 @@ func isInstruction(text string) bool {
 	return strings.HasPrefix(text, "You are ") && len(text) > 150
 }
 
-// technicalText returns the reason why nobody would write a text by hand, or
+// technicalText returns the reason why a text is not one that people write, or
 // "".
 func technicalText(text string) string {
 	text = strings.TrimSpace(text)
@@ -308,8 +270,8 @@ func technicalText(text string) string {
 
 // mainText returns the text of an input that a person would write, and the
 // other texts that the workflow joins with it.
-func (d *manifestBuilder) mainText(p place) (main textLeaf, parts []textLeaf) {
-	leaves := d.textLeaves(p, 0, map[string]bool{})
+func (t *textFinder) mainText(p inputRef) (main textLeaf, parts []textLeaf) {
+	leaves := t.textLeaves(p, 0, map[string]bool{})
 	best := -1
 	score := -1
 	for i, leaf := range leaves {
@@ -320,7 +282,7 @@ func (d *manifestBuilder) mainText(p place) (main textLeaf, parts []textLeaf) {
 		if leaf.text != "" {
 			points += 2
 		}
-		if hasWord(d.classOf(leaf.id).titleOf(d.nodes[leaf.id]), "prompt") {
+		if hasWord(t.workflow.titleOf(leaf.id), "prompt") {
 			points += 4
 		}
 		if leaf.template || isInstruction(leaf.text) || technicalText(leaf.text) != "" || roleOf(leaf.name, true) == systemRole {
@@ -339,38 +301,38 @@ func (d *manifestBuilder) mainText(p place) (main textLeaf, parts []textLeaf) {
 
 // textLeaves returns the inputs whose text reaches an input, through nodes
 // that pass text on or join, replace and format it.
-func (d *manifestBuilder) textLeaves(p place, depth int, seen map[string]bool) []textLeaf {
-	if v, ok := d.literalOf(p); ok {
+func (t *textFinder) textLeaves(p inputRef, depth int, seen map[string]bool) []textLeaf {
+	if v, ok := t.workflow.literalOf(p); ok {
 		text, isText := v.(string)
 		if !isText {
 			return nil
 		}
-		return []textLeaf{{place: p, text: text, box: depth > 0 && d.isTextBox(p)}}
+		return []textLeaf{{inputRef: p, text: text, box: depth > 0 && t.isTextBox(p)}}
 	}
-	l, ok := d.linkOf(p)
+	l, ok := t.workflow.linkOf(p)
 	if !ok || depth > maxHops || seen[l.from] {
 		return nil
 	}
 	seen[l.from] = true
-	if name, ok := d.passedInput(l); ok {
-		return d.textLeaves(place{l.from, name}, depth+1, seen)
+	if name, ok := t.workflow.passedInput(l); ok {
+		return t.textLeaves(inputRef{l.from, name}, depth+1, seen)
 	}
-	if !d.isTextNode(l.from) {
+	if !t.workflow.isTextNode(l.from) {
 		return nil // such as a language model, whose own prompt is a use of text
 	}
 	var all []textLeaf
-	find, _ := d.nodes[l.from].Inputs["find"].(string)
-	for _, name := range d.inputNames(l.from) {
-		from := place{l.from, name}
-		kind := d.specOf(from).kind
-		_, linked := d.linkOf(from)
+	find, _ := t.workflow.nodes[l.from].Inputs["find"].(string)
+	for _, name := range t.workflow.inputNames(l.from) {
+		from := inputRef{l.from, name}
+		kind := t.workflow.specOf(from).kind
+		_, linked := t.workflow.linkOf(from)
 		if isTechnical(name) && !linked || kind != "STRING" && (!linked || kind != "*" && kind != "" && kind != matchType) {
 			continue
 		}
-		if text, isText := d.nodes[l.from].Inputs[name].(string); isText && text == "" {
+		if text, isText := t.workflow.nodes[l.from].Inputs[name].(string); isText && text == "" {
 			continue
 		}
-		for _, leaf := range d.textLeaves(from, depth+1, seen) {
+		for _, leaf := range t.textLeaves(from, depth+1, seen) {
 			leaf.template = leaf.template || find != "" && strings.Contains(leaf.text, find)
 			all = append(all, leaf)
 		}
@@ -378,77 +340,13 @@ func (d *manifestBuilder) textLeaves(p place, depth int, seen map[string]bool) [
 	return all
 }
 
-// isTextBox reports whether the place is the only text of its node.
-func (d *manifestBuilder) isTextBox(p place) bool {
-	for name := range d.nodes[p.id].Inputs {
-		other := place{p.id, name}
-		if _, linked := d.linkOf(other); linked || name != p.name && d.specOf(other).kind == "STRING" {
+// isTextBox reports whether the input is the only text of its node.
+func (t *textFinder) isTextBox(p inputRef) bool {
+	for name := range t.workflow.nodes[p.id].Inputs {
+		other := inputRef{p.id, name}
+		if _, linked := t.workflow.linkOf(other); linked || name != p.name && t.workflow.specOf(other).kind == "STRING" {
 			return false
 		}
 	}
 	return true
-}
-
-// findConditioning returns the roles of text encoders: negative if their
-// result is used as negative conditioning only, otherwise prompt.
-func (d *manifestBuilder) findConditioning() map[string]textRole {
-	roles := map[string]textRole{}
-	for _, id := range d.order {
-		if !d.live[id] || d.classOf(id).hasOutput("CONDITIONING") {
-			continue
-		}
-		for _, name := range d.inputNames(id) {
-			l, ok := d.linkOf(place{id, name})
-			if !ok {
-				continue
-			}
-			role := promptRole
-			if hasWord(name, "negative", "neg", "uncond") {
-				role = negativeRole
-			}
-			d.followConditioning(l, role, roles, map[string]bool{})
-		}
-	}
-	return roles
-}
-
-// followConditioning follows links from a sampler or guider back to its text
-// encoders, through nodes that only change the conditioning. A prompt that is
-// used as positive anywhere counts as positive, because workflows often derive
-// an empty negative prompt from it.
-func (d *manifestBuilder) followConditioning(l link, role textRole, roles map[string]textRole, seen map[string]bool) {
-	c := d.classOf(l.from)
-	kind := c.outputType(l.slot)
-	if kind != "CONDITIONING" && kind != "*" && kind != matchType {
-		return
-	}
-	key := fmt.Sprint(l.from, " ", l.slot, " ", role)
-	if seen[key] {
-		return
-	}
-	seen[key] = true
-	isText := func(name string) bool { return d.usesText(place{l.from, name}, true) }
-	if kind == "CONDITIONING" && slices.ContainsFunc(d.inputNames(l.from), isText) {
-		if was, ok := roles[l.from]; !ok || was == negativeRole {
-			roles[l.from] = role
-		}
-		return
-	}
-	side := "positive"
-	if role == negativeRole {
-		side = "negative"
-	}
-	if name := c.outputName(l.slot); strings.Contains(name, "negative") || strings.Contains(name, "positive") {
-		side = name
-	}
-	_, sided := d.linkOf(place{l.from, side})
-	if name, ok := d.switchedInput(l.from); ok {
-		side = name
-		sided = true
-	}
-	for _, name := range d.inputNames(l.from) {
-		if next, ok := d.linkOf(place{l.from, name}); ok && (!sided || name == side) {
-			d.followConditioning(next, role, roles, seen)
-		}
-	}
 }
