@@ -1,5 +1,5 @@
 // Package comfyui is the engine for tools that are workflows of a ComfyUI
-// server. It also drafts manifests for such workflows.
+// server. Package workflowimport drafts manifests for such workflows.
 //
 // The operator's manifest contains the graph. A person's inputs only become
 // plain values of the inputs that the manifest binds:

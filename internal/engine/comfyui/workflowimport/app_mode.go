@@ -34,24 +34,24 @@ func readAppMode(g *editorGraph, nodes map[string]graphNode, targets map[inputRe
 		if json.Unmarshal(raw, &parts) != nil || len(parts) < 2 || json.Unmarshal(parts[0], &id) != nil || json.Unmarshal(parts[1], &widget) != nil {
 			continue
 		}
-		for _, p := range findWidget(string(id), widget, nodes, targets) {
-			if !slices.Contains(m.inputs, p) {
-				m.inputs = append(m.inputs, p)
+		for _, ref := range findWidgetInputs(string(id), widget, nodes, targets) {
+			if !slices.Contains(m.inputs, ref) {
+				m.inputs = append(m.inputs, ref)
 			}
 		}
 	}
 	for _, raw := range g.Extra.Linear.Outputs[:min(len(g.Extra.Linear.Outputs), most)] {
 		var id nodeID
 		if json.Unmarshal(raw, &id) == nil {
-			m.outputs = append(m.outputs, nodesAt(string(id), nodes)...)
+			m.outputs = append(m.outputs, findNodes(string(id), nodes)...)
 		}
 	}
 	return m
 }
 
-// findWidget returns the inputs that a widget of the editor sets. The id is
+// findWidgetInputs returns the inputs that a widget of the editor sets. The id is
 // that of a node, or in newer versions graph:node:widget with escaped parts.
-func findWidget(id, widget string, nodes map[string]graphNode, targets map[inputRef][]inputRef) []inputRef {
+func findWidgetInputs(id, widget string, nodes map[string]graphNode, targets map[inputRef][]inputRef) []inputRef {
 	if parts := strings.Split(id, ":"); len(parts) == 3 && strings.Contains(parts[0], "-") {
 		node, errNode := url.PathUnescape(parts[1])
 		name, errName := url.PathUnescape(parts[2])
@@ -64,7 +64,7 @@ func findWidget(id, widget string, nodes map[string]graphNode, targets map[input
 		return all
 	}
 	var all []inputRef
-	for _, node := range nodesAt(id, nodes) {
+	for _, node := range findNodes(id, nodes) {
 		if _, has := nodes[node].Inputs[widget]; has {
 			all = append(all, inputRef{node, widget})
 		}
@@ -75,9 +75,9 @@ func findWidget(id, widget string, nodes map[string]graphNode, targets map[input
 	return all
 }
 
-// nodesAt returns the ids of the node with the given id in the workflow or, if
+// findNodes returns the ids of the node with the given id in the workflow or, if
 // there is none, of the nodes with that id in its subgraphs.
-func nodesAt(id string, nodes map[string]graphNode) []string {
+func findNodes(id string, nodes map[string]graphNode) []string {
 	if _, ok := nodes[id]; ok {
 		return []string{id}
 	}
@@ -99,7 +99,6 @@ func (in *importedWorkflow) applyAppMode(f *form) {
 	if in.app == nil {
 		return
 	}
-	fields := chosenFields{in.workflow, f}
 	var order []string
 	for _, ref := range in.app.inputs {
 		from, ok := in.workflow.followValue(ref)
@@ -107,7 +106,7 @@ func (in *importedWorkflow) applyAppMode(f *form) {
 			continue
 		}
 		if !f.isBound(from) {
-			fields.addChosenInput(ref, from)
+			addChosenInput(in.workflow, f, ref, from)
 		}
 		key := f.fieldOf(from)
 		if key != "" && key != nodegraph.KeyResults && !slices.Contains(order, key) {
@@ -124,40 +123,34 @@ func (in *importedWorkflow) applyAppMode(f *form) {
 	f.keepFields(order, notChosen)
 }
 
-// chosenFields adds fields for inputs that the author of a workflow chose.
-type chosenFields struct {
-	workflow *workflow
-	form     *form
-}
-
 // addChosenInput adds a field for any input, by the server's description of it.
 // from is the input that has its value.
-func (c chosenFields) addChosenInput(p, from inputRef) {
-	s := c.workflow.specOf(p)
-	v, _ := c.workflow.literalOf(from)
-	label := c.workflow.titleOf(from.id)
-	if label == "" || lastPart(p.name) != "value" {
-		label = manifestdraft.Label(lastPart(p.name))
+func addChosenInput(w *workflow, f *form, ref, from inputRef) {
+	s := w.specOf(ref)
+	v, _ := w.literalOf(from)
+	label := w.titleOf(from.id)
+	if label == "" || lastPart(ref.name) != "value" {
+		label = manifestdraft.Label(lastPart(ref.name))
 	}
-	base := keyFor(lastPart(p.name), "input")
-	f := manifestdraft.Field{Label: label}
+	base := keyFor(lastPart(ref.name), "input")
+	field := manifestdraft.Field{Label: label}
 	switch s.kind {
 	case "STRING":
-		if isTechnical(p.name) {
-			c.form.leaveFixed(from, "people must not choose names of files and the like")
+		if isTechnical(ref.name) {
+			f.leaveFixed(from, "people must not choose names of files and the like")
 			return
 		}
-		f.Type = "TEXT"
+		field.Type = "TEXT"
 		if s.about.Multiline {
-			f.Type = "TEXT_AREA"
+			field.Type = "TEXT_AREA"
 		}
 		text, _ := v.(string)
-		f.Default = defaultText(text)
+		field.Default = defaultText(text)
 	case "BOOLEAN":
-		f.Type = "BOOLEAN"
-		f.Default = v
+		field.Type = "BOOLEAN"
+		field.Default = v
 	case "INT", "FLOAT":
-		numbers := numberFields{c.workflow, c.form}
+		numbers := numberFields{w, f}
 		numbers.addNumberField(numberField{
 			base:  base,
 			label: label,
@@ -167,21 +160,21 @@ func (c chosenFields) addChosenInput(p, from inputRef) {
 		}, from)
 		return
 	case combo:
-		if kind, file := fileField(c.workflow.nodes[from.id].Class, from.name, s); kind != "" {
+		if kind, file := fileField(w.nodes[from.id].Class, from.name, s); kind != "" {
 			base = kind
-			f = file
+			field = file
 			break
 		}
-		f.Type = "SINGLE_SELECT"
-		f.Options = optionsOf(s, false)
-		f.Default = plainValue(v)
-		if !slices.ContainsFunc(f.Options, func(o manifestdraft.Option) bool { return o.Value == f.Default }) {
-			c.form.leaveFixed(from, "the server's list does not have its value")
+		field.Type = "SINGLE_SELECT"
+		field.Options = optionsOf(s, false)
+		field.Default = plainValue(v)
+		if !slices.ContainsFunc(field.Options, func(o manifestdraft.Option) bool { return o.Value == field.Default }) {
+			f.leaveFixed(from, "the server's list does not have its value")
 			return
 		}
 	default:
-		c.form.leaveFixed(from, "it determines which other inputs its node has")
+		f.leaveFixed(from, "it determines which other inputs its node has")
 		return
 	}
-	c.form.addField(base, fmt.Sprint(from), []inputRef{from}, func() manifestdraft.Field { return f })
+	f.addField(base, fmt.Sprint(from), []inputRef{from}, func() manifestdraft.Field { return field })
 }

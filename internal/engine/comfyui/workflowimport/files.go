@@ -14,18 +14,18 @@ func addFiles(w *workflow, f *form) {
 		}
 		n := w.nodes[id]
 		for _, name := range w.inputNames(id) {
-			p := inputRef{id, name}
+			ref := inputRef{id, name}
 			if _, isText := n.Inputs[name].(string); !isText {
 				continue
 			}
-			base, field := fileField(n.Class, name, w.specOf(p))
+			base, field := fileField(n.Class, name, w.specOf(ref))
 			if base == "" {
 				continue
 			}
 			field.Help = w.titleOf(id)
 			// Two nodes never have a common field, even if both have the same
 			// example file.
-			f.addField(base, id, []inputRef{p}, func() manifestdraft.Field { return field })
+			f.addField(base, id, []inputRef{ref}, func() manifestdraft.Field { return field })
 		}
 	}
 }

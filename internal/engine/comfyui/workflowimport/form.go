@@ -17,16 +17,22 @@ type form struct {
 	fields   []manifestdraft.Field
 	bind     map[string][]string // the bind setting of the manifest
 	owner    map[inputRef]string // keys of bind by input
-	keys     map[string]string   // field keys, by the input's name and value
+	keys     map[fieldValue]string
 	usedKeys map[string]bool
 	fixed    map[inputRef]string // reasons why inputs are not fields
+}
+
+// fieldValue identifies the fields that inputs share.
+type fieldValue struct {
+	base  string // the field's key without a number
+	value string // the workflow's value of the inputs
 }
 
 func newForm() *form {
 	return &form{
 		bind:     map[string][]string{},
 		owner:    map[inputRef]string{},
-		keys:     map[string]string{},
+		keys:     map[fieldValue]string{},
 		usedKeys: map[string]bool{},
 		fixed:    map[inputRef]string{},
 	}
@@ -41,16 +47,27 @@ func (f *form) addField(base string, value any, refs []inputRef, create func() m
 	if len(refs) == 0 {
 		return
 	}
-	same := fmt.Sprintf("%s %v", base, value)
-	key, ok := f.keys[same]
-	if !ok {
-		key = f.freeKey(base)
-		f.keys[same] = key
-		f.createField(key, base, create())
+	key := f.ensureField(base, value, create)
+	for _, ref := range refs {
+		f.bindInput(key, ref)
 	}
-	for _, p := range refs {
-		f.bindInput(key, p)
+}
+
+// ensureField returns the key of the field with a base and a value. It adds the
+// field that create returns if there is none yet.
+func (f *form) ensureField(base string, value any, create func() manifestdraft.Field) string {
+	if key := f.findKey(base, value); key != "" {
+		return key
 	}
+	key := f.freeKey(base)
+	f.keys[fieldValue{base, fmt.Sprint(value)}] = key
+	f.createField(key, base, create())
+	return key
+}
+
+// findKey returns the key of the field with a base and a value, or "".
+func (f *form) findKey(base string, value any) string {
+	return f.keys[fieldValue{base, fmt.Sprint(value)}]
 }
 
 // freeKey returns base, or base with a number if another field has that key.
@@ -75,10 +92,10 @@ func (f *form) createField(key, base string, field manifestdraft.Field) {
 
 // bindInput binds an input to a key of the bind setting, unless the input is
 // already bound.
-func (f *form) bindInput(key string, p inputRef) {
-	if !f.isBound(p) {
-		f.bind[key] = append(f.bind[key], p.String())
-		f.owner[p] = key
+func (f *form) bindInput(key string, ref inputRef) {
+	if !f.isBound(ref) {
+		f.bind[key] = append(f.bind[key], ref.String())
+		f.owner[ref] = key
 	}
 }
 
@@ -94,17 +111,17 @@ func keyFor(name, fallback string) string {
 }
 
 // leaveFixed records why an input is not a field.
-func (f *form) leaveFixed(p inputRef, why string) {
-	if _, ok := f.fixed[p]; !ok {
-		f.fixed[p] = why
+func (f *form) leaveFixed(ref inputRef, why string) {
+	if _, ok := f.fixed[ref]; !ok {
+		f.fixed[ref] = why
 	}
 }
 
 // isBound reports whether a field or the run determines an input.
 func (f *form) isBound(ref inputRef) bool { return f.owner[ref] != "" }
 
-// hasFieldOf reports whether the form has a field of a type.
-func (f *form) hasFieldOf(fieldType string) bool {
+// hasFieldType reports whether the form has a field of a type.
+func (f *form) hasFieldType(fieldType string) bool {
 	return slices.ContainsFunc(f.fields, func(field manifestdraft.Field) bool { return field.Type == fieldType })
 }
 
@@ -114,9 +131,9 @@ func (f *form) fieldOf(ref inputRef) string {
 	return key
 }
 
-// keepFields removes all fields but those with the given keys and changes to
-// the order of the keys. The inputs of other fields become fixed for a reason,
-// but the seed and the number of results stay bound.
+// keepFields removes all fields except those with the given keys, and sorts the
+// rest in the order of the keys. The inputs of removed fields become fixed for
+// the reason; the seed and the number of results stay bound.
 func (f *form) keepFields(keys []string, reason string) {
 	for ref, key := range maps.Clone(f.owner) {
 		field := f.fieldOf(ref)

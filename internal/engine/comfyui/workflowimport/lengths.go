@@ -1,9 +1,6 @@
 package workflowimport
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // lengthFinder finds the lengths and frame rates of videos and sound in a
 // workflow, and adds fields for them.
@@ -23,12 +20,12 @@ func (l *lengthFinder) addLengths() {
 			continue
 		}
 		for _, name := range l.workflow.inputNames(id) {
-			p := inputRef{id, name}
-			s := l.workflow.specOf(p)
+			ref := inputRef{id, name}
+			s := l.workflow.specOf(ref)
 			part := lastPart(name)
 			switch {
-			case s.kind == "INT" && slices.Contains(frames, part), s.kind == "INT" && part == "batch_size" && l.film && l.isFrameCount(p):
-				l.addLength(p, numberField{
+			case s.kind == "INT" && slices.Contains(frames, part), s.kind == "INT" && part == "batch_size" && l.film && l.isFrameCount(ref):
+				l.addLength(ref, numberField{
 					base:  "length",
 					label: "Length in frames",
 					kind:  "NUM",
@@ -36,7 +33,7 @@ func (l *lengthFinder) addLengths() {
 					limit: 300,
 				})
 			case slices.Contains(numberKinds, s.kind) && slices.Contains(seconds, part):
-				l.addLength(p, numberField{
+				l.addLength(ref, numberField{
 					base:  "seconds",
 					label: "Length in seconds",
 					kind:  "NUM",
@@ -48,7 +45,7 @@ func (l *lengthFinder) addLengths() {
 	}
 	l.workflow.eachInput(intKind, func(_, from inputRef, v any, _ inputSpec) { // of nodes that only need to know the length
 		own, _ := floatOf(v)
-		if key := l.form.keys[fmt.Sprintf("length %v", own)]; key != "" {
+		if key := l.form.findKey("length", own); key != "" {
 			l.form.bindInput(key, from)
 		}
 	}, frames...)
@@ -63,8 +60,8 @@ func (l *lengthFinder) addLengths() {
 
 // isFrameCount reports whether a batch size is the number of frames of a
 // video: the workflow has no other length and the batch has several pictures.
-func (l *lengthFinder) isFrameCount(p inputRef) bool {
-	from, ok := l.workflow.followValue(p)
+func (l *lengthFinder) isFrameCount(ref inputRef) bool {
+	from, ok := l.workflow.followValue(ref)
 	if !ok {
 		return false
 	}
@@ -75,10 +72,10 @@ func (l *lengthFinder) isFrameCount(p inputRef) bool {
 
 // addLength adds a field for a length, or fields for the numbers from which the
 // workflow computes it.
-func (l *lengthFinder) addLength(p inputRef, f numberField) {
-	if from, ok := l.workflow.followValue(p); ok {
+func (l *lengthFinder) addLength(ref inputRef, f numberField) {
+	if from, ok := l.workflow.followValue(ref); ok {
 		l.numbers.addNumberField(f, from)
 		return
 	}
-	l.numbers.addComputed(p, f.base, f.label, f.limit)
+	l.numbers.addComputed(ref, f.base, f.label, f.limit)
 }

@@ -90,8 +90,8 @@ func (n numberFields) addNumberField(f numberField, from inputRef) {
 // addComputed adds fields for the primitive numbers from which the workflow
 // computes the value of an input, such as a number of seconds from which it
 // computes a number of frames.
-func (n numberFields) addComputed(p inputRef, base, label string, limit float64) {
-	for _, from := range n.numberLeaves(p, 0, map[string]bool{}) {
+func (n numberFields) addComputed(ref inputRef, base, label string, limit float64) {
+	for _, from := range n.findNumberLeaves(ref, 0, map[string]bool{}) {
 		title := n.workflow.titleOf(from.id)
 		own := numberField{
 			base:  base,
@@ -124,10 +124,10 @@ func (n numberFields) addComputed(p inputRef, base, label string, limit float64)
 	}
 }
 
-// numberLeaves returns the primitive numbers from which an input's value is
+// findNumberLeaves returns the primitive numbers from which an input's value is
 // computed.
-func (n numberFields) numberLeaves(p inputRef, depth int, seen map[string]bool) []inputRef {
-	l, ok := n.workflow.linkOf(p)
+func (n numberFields) findNumberLeaves(ref inputRef, depth int, seen map[string]bool) []inputRef {
+	l, ok := n.workflow.linkOf(ref)
 	if !ok || depth > maxHops || seen[l.from] || !n.workflow.isTextNode(l.from) {
 		return nil
 	}
@@ -140,11 +140,11 @@ func (n numberFields) numberLeaves(p inputRef, depth int, seen map[string]bool) 
 			}
 			return nil
 		}
-		return n.numberLeaves(from, depth+1, seen)
+		return n.findNumberLeaves(from, depth+1, seen)
 	}
 	var all []inputRef
 	for _, name := range n.workflow.inputNames(l.from) {
-		all = append(all, n.numberLeaves(inputRef{l.from, name}, depth+1, seen)...)
+		all = append(all, n.findNumberLeaves(inputRef{l.from, name}, depth+1, seen)...)
 	}
 	return all
 }

@@ -40,13 +40,13 @@ func (o *outputFinder) findOutput() (toolOutput, error) {
 	for _, s := range all {
 		switch {
 		case !s.isStorable():
-			o.report.addWarning(fmt.Sprintf("The results of node %s (%s) are left out: files of the format %s cannot be stored.", s.id, o.workflow.nodes[s.id].Class, s.form))
+			o.report.addWarning(fmt.Sprintf("The results of node %s (%s) are left out: files of the format %s cannot be stored.", s.id, o.workflow.nodes[s.id].Class, s.format))
 		case len(savers) > 0 && s.kind != savers[0].kind && !s.text:
 			o.report.addNote(fmt.Sprintf("The results of node %s (%s, %s) are left out: a tool has results of one type, here %s.", s.id, o.workflow.nodes[s.id].Class, s.mime, savers[0].kind))
 		}
 	}
 	if len(savers) == 0 {
-		return toolOutput{}, fmt.Errorf("the workflow saves only files of the format %s, which cannot be stored; change the format of node %s (%s) in the workflow", all[0].form, all[0].id, o.workflow.nodes[all[0].id].Class)
+		return toolOutput{}, fmt.Errorf("the workflow saves only files of the format %s, which cannot be stored; change the format of node %s (%s) in the workflow", all[0].format, all[0].id, o.workflow.nodes[all[0].id].Class)
 	}
 	return toolOutput{savers: savers, complete: len(savers) == len(all)}, nil
 }
@@ -121,8 +121,8 @@ func (t toolOutput) resultRange(w *workflow, f *form) *manifestdraft.NumResults 
 	n := &manifestdraft.NumResults{Min: 1, Max: most, Default: 1}
 	batch := int64(1)
 	if t.savers[0].kind == "IMG" && !t.isFilm() {
-		w.eachInput(intKind, func(p, from inputRef, v any, _ inputSpec) {
-			if !w.classOf(p.id).hasOutput("LATENT") {
+		w.eachInput(intKind, func(ref, from inputRef, v any, _ inputSpec) {
+			if !w.classOf(ref.id).hasOutput("LATENT") {
 				return
 			}
 			own, _ := floatOf(v)

@@ -27,26 +27,26 @@ func (w *workflow) isTextNode(id string) bool {
 	return true
 }
 
-// usesText reports whether an input accepts text that a person would write: text
-// of several lines, or an input that is called prompt or the like. Nodes that
-// only process text are followed from the nodes that use their result.
-func (w *workflow) usesText(p inputRef, encoder bool) bool {
-	s := w.specOf(p)
-	c := w.classOf(p.id)
-	unknown := s.kind == "" && hasWord(p.name, "prompt") // an input that the server does not describe
+// usesText reports whether an input accepts text that a person would write:
+// text of several lines, or an input that is called prompt or the like. Nodes
+// that only process text are followed from the nodes that use their result.
+func (w *workflow) usesText(ref inputRef, encoder bool) bool {
+	s := w.specOf(ref)
+	c := w.classOf(ref.id)
+	unknown := s.kind == "" && hasWord(ref.name, "prompt") // an input that the server does not describe
 	switch {
-	case s.kind != "STRING" && !unknown || isTechnical(p.name):
+	case s.kind != "STRING" && !unknown || isTechnical(ref.name):
 		return false
-	case c.OutputNode && !hasWord(p.name, "prompt"):
+	case c.OutputNode && !hasWord(ref.name, "prompt"):
 		return false
 	case encoder:
-		return s.about.Multiline || roleOf(p.name, false) != otherRole
-	case hasWord(p.name, "prompt"):
+		return s.about.Multiline || roleOf(ref.name, false) != otherRole
+	case hasWord(ref.name, "prompt"):
 		return true
-	case w.isTextNode(p.id):
+	case w.isTextNode(ref.id):
 		return false
 	}
-	return s.about.Multiline || slices.Contains([]string{"text", "lyrics", "tags", "positive", "negative", "script", "caption"}, strings.ToLower(p.name))
+	return s.about.Multiline || slices.Contains([]string{"text", "lyrics", "tags", "positive", "negative", "script", "caption"}, strings.ToLower(ref.name))
 }
 
 // hasPromptInput reports whether a node has an input for a prompt.

@@ -8,13 +8,13 @@ import (
 
 // saver is a node that saves results.
 type saver struct {
-	id   string
-	kind string // output type
-	mime string // media type; empty if the service cannot store such files
-	form string // name of the file format, for messages
-	temp bool   // the files are previews, which the server deletes
-	text bool   // the node only shows text
-	film bool   // the node saves all pictures of a batch in one file
+	id     string
+	kind   string // output type
+	mime   string // media type; empty if the service cannot store such files
+	format string // name of the file format, for messages
+	temp   bool   // the files are previews, which the server deletes
+	text   bool   // the node only shows text
+	film   bool   // the node saves all pictures of a batch in one file
 }
 
 // isStorable reports whether the service can store the files.
@@ -54,15 +54,15 @@ func (o *outputFinder) saverOf(id string) (saver, bool) {
 		return saver{}, false
 	}
 	class := strings.ToLower(n.Class)
-	s.form = o.savedFormat(id, &s)
-	if s.form == "" {
+	s.format = o.savedFormat(id, &s)
+	if s.format == "" {
 		s.mime = defaultMimes[s.kind]
-		s.form = s.mime
+		s.format = s.mime
 	}
 	prefixed := c.inputSpecOf("filename_prefix").kind == "STRING" || c.inputSpecOf("filename").kind == "STRING"
 	saves := prefixed || strings.Contains(class, "save") || strings.Contains(class, "export") || strings.Contains(class, "combine") || strings.Contains(class, "write")
 	s.text = s.kind == "TEXT" && !saves // text is a result where it is shown
-	s.film = s.kind == "VID" || strings.Contains(class, "animated") || strings.Contains(class, "video") || s.form == "gif"
+	s.film = s.kind == "VID" || strings.Contains(class, "animated") || strings.Contains(class, "video") || s.format == "gif"
 	s.temp = !s.text && (!saves || n.Inputs["save_output"] == false || strings.HasSuffix(class, "websocket"))
 	return s, true
 }
@@ -189,13 +189,13 @@ func (o *outputFinder) convertFormats(all []saver) []saver {
 			if s.kind != "VID" || spec.kind != combo || !slices.Contains(formatInputs, name) || at < 0 {
 				continue
 			}
-			o.report.addWarning(fmt.Sprintf("The format of node %s (%s) is mp4 now, because files of the format %s cannot be stored.", s.id, n.Class, s.form))
+			o.report.addWarning(fmt.Sprintf("The format of node %s (%s) is mp4 now, because files of the format %s cannot be stored.", s.id, n.Class, s.format))
 			n.Inputs[name] = "mp4"
 			if codec := o.workflow.specOf(inputRef{s.id, "codec"}); slices.Contains(codec.options, any("auto")) {
 				n.Inputs["codec"] = "auto"
 			}
 			all[i].mime = "video/mp4"
-			all[i].form = "mp4"
+			all[i].format = "mp4"
 			o.workflow.changed = true
 		}
 	}

@@ -65,9 +65,9 @@ func (st *settingFinder) addStrengths() {
 			names = []string{"strength_model", "strength_clip", "strength"}
 		}
 		for _, name := range names {
-			p := inputRef{id, name}
-			f.spec = st.workflow.specOf(p)
-			if from, ok := st.workflow.followValue(p); ok && st.workflow.live[id] && f.spec.kind == "FLOAT" {
+			ref := inputRef{id, name}
+			f.spec = st.workflow.specOf(ref)
+			if from, ok := st.workflow.followValue(ref); ok && st.workflow.live[id] && f.spec.kind == "FLOAT" {
 				st.numbers.addNumberField(f, from)
 			}
 		}
@@ -78,8 +78,8 @@ func (st *settingFinder) addStrengths() {
 // is more than one option and the workflow's value is one of them. Only nodes
 // for which suits returns true count.
 func (st *settingFinder) addChoice(suits func(id string) bool, base, label, fieldType, input string) {
-	st.workflow.eachInput([]string{combo}, func(p, from inputRef, v any, s inputSpec) {
-		if s.isUpload() || !suits(p.id) {
+	st.workflow.eachInput([]string{combo}, func(ref, from inputRef, v any, s inputSpec) {
+		if s.isUpload() || !suits(ref.id) {
 			return
 		}
 		options := optionsOf(s, fieldType == "MODEL_SINGLE_SELECT")
@@ -153,12 +153,12 @@ func (st *settingFinder) addSeeds() {
 			continue
 		}
 		for _, name := range st.workflow.inputNames(id) {
-			p := inputRef{id, name}
-			s := st.workflow.specOf(p)
+			ref := inputRef{id, name}
+			s := st.workflow.specOf(ref)
 			if s.kind != "INT" && s.kind != "" || !hasWord(name, "seed") {
 				continue
 			}
-			from, ok := st.workflow.followValue(p)
+			from, ok := st.workflow.followValue(ref)
 			if !ok {
 				continue
 			}

@@ -22,8 +22,8 @@ type sizeFinder struct {
 // that no graphics card has memory for.
 const maxSide = 2048
 
-// addSizes adds fields for the sizes of what samplers start with, and of what
-// nodes with a prompt make.
+// addSizes adds fields for the sizes of the latents that samplers start with,
+// and of the pictures and videos that nodes make from a prompt.
 func (s *sizeFinder) addSizes() {
 	for _, id := range s.workflow.order {
 		for _, name := range s.workflow.inputNames(id) {
@@ -59,21 +59,21 @@ func (s *sizeFinder) addSizes() {
 // need to know the size of the results, such as a scheduler, and have the same
 // values.
 func (s *sizeFinder) bindEqualSizes() {
-	s.workflow.eachInput(intKind, func(p, fromW inputRef, w any, _ inputSpec) {
-		fromH, ok := s.workflow.followValue(inputRef{p.id, strings.TrimSuffix(p.name, "width") + "height"})
+	s.workflow.eachInput(intKind, func(ref, fromW inputRef, w any, _ inputSpec) {
+		fromH, ok := s.workflow.followValue(inputRef{ref.id, strings.TrimSuffix(ref.name, "width") + "height"})
 		if !ok || fromH == fromW || s.form.isBound(fromW) || s.form.isBound(fromH) {
 			return
 		}
 		h, _ := s.workflow.literalOf(fromH)
-		if key := s.form.keys[sizeValue(w, h)]; key != "" {
+		if key := s.form.findKey("size", sizeValue(w, h)); key != "" {
 			s.form.bindInput(key+".width", fromW)
 			s.form.bindInput(key+".height", fromH)
 		}
 	}, "width")
 }
 
-// sizeValue returns the key of keys for a size.
-func sizeValue(w, h any) string { return fmt.Sprintf("size %vx%v", w, h) }
+// sizeValue returns a size as one value, to find the field that inputs share.
+func sizeValue(w, h any) string { return fmt.Sprintf("%vx%v", w, h) }
 
 // hasSize reports whether the size of a node determines the size of results.
 func (s *sizeFinder) hasSize(id string) bool {
@@ -109,20 +109,16 @@ func (s *sizeFinder) addSize(width, height, fromW, fromH inputRef) {
 	fit := func(side float64) int {
 		return int(math.Floor(min(max(side, least), top)/multiple) * multiple)
 	}
-	same := sizeValue(vw, vh)
-	key, ok := s.form.keys[same]
-	if !ok {
-		key = s.form.freeKey("size")
-		s.form.keys[same] = key
-		s.form.createField(key, "size", manifestdraft.Field{
+	key := s.form.ensureField("size", sizeValue(vw, vh), func() manifestdraft.Field {
+		return manifestdraft.Field{
 			Type:       "WIDTH_HEIGHT",
 			Label:      "Size",
 			Min:        &least,
 			Max:        &top,
 			MultipleOf: int(min(multiple, 4096)),
 			Default:    map[string]any{"width": fit(w), "height": fit(h)},
-		})
-	}
+		}
+	})
 	s.form.bindInput(key+".width", fromW)
 	s.form.bindInput(key+".height", fromH)
 }

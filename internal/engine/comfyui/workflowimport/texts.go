@@ -59,14 +59,14 @@ func (t *textFinder) addTexts() {
 			if u.role != role {
 				continue
 			}
-			refs := slices.DeleteFunc(slices.Clone(u.refs), func(p inputRef) bool { return used[p] })
+			refs := slices.DeleteFunc(slices.Clone(u.refs), func(ref inputRef) bool { return used[ref] })
 			if len(refs) > 0 {
 				main := !prompted && role != negativeRole
 				t.addText(u, refs, main)
 				prompted = prompted || main
 			}
-			for _, p := range refs {
-				used[p] = true
+			for _, ref := range refs {
+				used[ref] = true
 			}
 			for _, part := range u.parts {
 				if used[part.inputRef] {
@@ -107,7 +107,7 @@ func (t *textFinder) addText(u textUse, refs []inputRef, main bool) {
 	if main {
 		f.Type = "PROMPT"
 	}
-	first := main && !t.form.hasFieldOf("PROMPT")
+	first := main && !t.form.hasFieldType("PROMPT")
 	if first {
 		f.Required = true
 	} else {
@@ -152,15 +152,15 @@ func (t *textFinder) findTexts() []textUse {
 		encoder := t.workflow.classOf(id).hasOutput("CONDITIONING")
 		byRole := map[textRole]int{} // index of the encoder's use plus 1
 		for _, name := range t.workflow.inputNames(id) {
-			p := inputRef{id, name}
-			if !t.workflow.usesText(p, encoder) {
+			ref := inputRef{id, name}
+			if !t.workflow.usesText(ref, encoder) {
 				continue
 			}
-			role := roleOf(name, t.workflow.specOf(p).about.Multiline)
+			role := roleOf(name, t.workflow.specOf(ref).about.Multiline)
 			if encoder && role == promptRole && !hasWord(name, "positive") {
 				role = roles[id]
 			}
-			main, parts := t.mainText(p)
+			main, parts := t.findMainText(ref)
 			if main.id == "" {
 				continue
 			}
@@ -168,7 +168,7 @@ func (t *textFinder) findTexts() []textUse {
 				t.form.leaveFixed(main.inputRef, "it is an instruction for a language model")
 				continue
 			}
-			if why := technicalText(main.text); why != "" {
+			if why := technicalReason(main.text); why != "" {
 				t.form.leaveFixed(main.inputRef, why)
 				continue
 			}
@@ -192,25 +192,25 @@ func (t *textFinder) findTexts() []textUse {
 	return uses
 }
 
-// findLikelyPrompt returns the text that most likely is the prompt of a workflow in
-// which no node is known to use a prompt: the longest text in a node of its
-// own, or else the longest text of several lines. uses are the known uses of
-// other texts.
+// findLikelyPrompt returns the text that most likely is the prompt of a
+// workflow in which no node is known to use a prompt: the longest text in a
+// node of its own, or else the longest text of several lines. uses are the
+// known uses of other texts.
 func (t *textFinder) findLikelyPrompt(uses []textUse) []textUse {
 	var best textLeaf
 	for _, id := range t.workflow.order {
 		for _, name := range t.workflow.inputNames(id) {
-			p := inputRef{id, name}
+			ref := inputRef{id, name}
 			text, isText := t.workflow.nodes[id].Inputs[name].(string)
-			s := t.workflow.specOf(p)
-			known := slices.ContainsFunc(uses, func(u textUse) bool { return slices.Contains(u.refs, p) })
+			s := t.workflow.specOf(ref)
+			known := slices.ContainsFunc(uses, func(u textUse) bool { return slices.Contains(u.refs, ref) })
 			if !isText || !t.workflow.live[id] || known || s.kind != "STRING" || !s.about.Multiline || text == "" {
 				continue
 			}
-			if isTechnical(name) || hasWord(name, "replace") || roleOf(name, true) == systemRole || isInstruction(text) || technicalText(text) != "" {
+			if isTechnical(name) || hasWord(name, "replace") || roleOf(name, true) == systemRole || isInstruction(text) || technicalReason(text) != "" {
 				continue
 			}
-			leaf := textLeaf{inputRef: p, text: text, box: t.isTextBox(p) && t.workflow.isTextNode(id)}
+			leaf := textLeaf{inputRef: ref, text: text, box: t.isTextBox(ref) && t.workflow.isTextNode(id)}
 			if best.id == "" || leaf.box && !best.box || leaf.box == best.box && len(leaf.text) > len(best.text) {
 				best = leaf
 			}
@@ -253,9 +253,9 @@ func isInstruction(text string) bool {
 	return strings.HasPrefix(text, "You are ") && len(text) > 150
 }
 
-// technicalText returns the reason why a text is not one that people write, or
+// technicalReason returns the reason why a text is not one that people write, or
 // "".
-func technicalText(text string) string {
+func technicalReason(text string) string {
 	text = strings.TrimSpace(text)
 	switch {
 	case (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)):
@@ -268,10 +268,10 @@ func technicalText(text string) string {
 	return ""
 }
 
-// mainText returns the text of an input that a person would write, and the
+// findMainText returns the text of an input that a person would write, and the
 // other texts that the workflow joins with it.
-func (t *textFinder) mainText(p inputRef) (main textLeaf, parts []textLeaf) {
-	leaves := t.textLeaves(p, 0, map[string]bool{})
+func (t *textFinder) findMainText(ref inputRef) (main textLeaf, parts []textLeaf) {
+	leaves := t.findTextLeaves(ref, 0, map[string]bool{})
 	best := -1
 	score := -1
 	for i, leaf := range leaves {
@@ -285,7 +285,7 @@ func (t *textFinder) mainText(p inputRef) (main textLeaf, parts []textLeaf) {
 		if hasWord(t.workflow.titleOf(leaf.id), "prompt") {
 			points += 4
 		}
-		if leaf.template || isInstruction(leaf.text) || technicalText(leaf.text) != "" || roleOf(leaf.name, true) == systemRole {
+		if leaf.template || isInstruction(leaf.text) || technicalReason(leaf.text) != "" || roleOf(leaf.name, true) == systemRole {
 			points = 0
 		}
 		if points > score || points == score && len(leaf.text) > len(leaves[best].text) {
@@ -299,23 +299,23 @@ func (t *textFinder) mainText(p inputRef) (main textLeaf, parts []textLeaf) {
 	return leaves[best], slices.Delete(slices.Clone(leaves), best, best+1)
 }
 
-// textLeaves returns the inputs whose text reaches an input, through nodes
+// findTextLeaves returns the inputs whose text reaches an input, through nodes
 // that pass text on or join, replace and format it.
-func (t *textFinder) textLeaves(p inputRef, depth int, seen map[string]bool) []textLeaf {
-	if v, ok := t.workflow.literalOf(p); ok {
+func (t *textFinder) findTextLeaves(ref inputRef, depth int, seen map[string]bool) []textLeaf {
+	if v, ok := t.workflow.literalOf(ref); ok {
 		text, isText := v.(string)
 		if !isText {
 			return nil
 		}
-		return []textLeaf{{inputRef: p, text: text, box: depth > 0 && t.isTextBox(p)}}
+		return []textLeaf{{inputRef: ref, text: text, box: depth > 0 && t.isTextBox(ref)}}
 	}
-	l, ok := t.workflow.linkOf(p)
+	l, ok := t.workflow.linkOf(ref)
 	if !ok || depth > maxHops || seen[l.from] {
 		return nil
 	}
 	seen[l.from] = true
 	if name, ok := t.workflow.passedInput(l); ok {
-		return t.textLeaves(inputRef{l.from, name}, depth+1, seen)
+		return t.findTextLeaves(inputRef{l.from, name}, depth+1, seen)
 	}
 	if !t.workflow.isTextNode(l.from) {
 		return nil // such as a language model, whose own prompt is a use of text
@@ -332,7 +332,7 @@ func (t *textFinder) textLeaves(p inputRef, depth int, seen map[string]bool) []t
 		if text, isText := t.workflow.nodes[l.from].Inputs[name].(string); isText && text == "" {
 			continue
 		}
-		for _, leaf := range t.textLeaves(from, depth+1, seen) {
+		for _, leaf := range t.findTextLeaves(from, depth+1, seen) {
 			leaf.template = leaf.template || find != "" && strings.Contains(leaf.text, find)
 			all = append(all, leaf)
 		}
@@ -341,10 +341,10 @@ func (t *textFinder) textLeaves(p inputRef, depth int, seen map[string]bool) []t
 }
 
 // isTextBox reports whether the input is the only text of its node.
-func (t *textFinder) isTextBox(p inputRef) bool {
-	for name := range t.workflow.nodes[p.id].Inputs {
-		other := inputRef{p.id, name}
-		if _, linked := t.workflow.linkOf(other); linked || name != p.name && t.workflow.specOf(other).kind == "STRING" {
+func (t *textFinder) isTextBox(ref inputRef) bool {
+	for name := range t.workflow.nodes[ref.id].Inputs {
+		other := inputRef{ref.id, name}
+		if _, linked := t.workflow.linkOf(other); linked || name != ref.name && t.workflow.specOf(other).kind == "STRING" {
 			return false
 		}
 	}

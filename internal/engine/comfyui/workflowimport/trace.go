@@ -14,12 +14,12 @@ const maxHops = 64
 // followValue follows the links from an input back to the input that
 // determines its value, through nodes that only pass a value on: primitives,
 // reroutes and switches. It returns false if the value is computed.
-func (w *workflow) followValue(p inputRef) (inputRef, bool) {
+func (w *workflow) followValue(ref inputRef) (inputRef, bool) {
 	for range maxHops {
-		if _, ok := w.literalOf(p); ok {
-			return p, true
+		if _, ok := w.literalOf(ref); ok {
+			return ref, true
 		}
-		l, ok := w.linkOf(p)
+		l, ok := w.linkOf(ref)
 		if !ok {
 			return inputRef{}, false
 		}
@@ -27,7 +27,7 @@ func (w *workflow) followValue(p inputRef) (inputRef, bool) {
 		if !ok {
 			return inputRef{}, false
 		}
-		p = inputRef{l.from, name}
+		ref = inputRef{l.from, name}
 	}
 	return inputRef{}, false
 }
@@ -43,9 +43,9 @@ func (w *workflow) passedInput(l link) (string, bool) {
 	var plain []string
 	linked := 0
 	for _, name := range names {
-		p := inputRef{l.from, name}
-		s := w.specOf(p)
-		if from, ok := w.linkOf(p); ok {
+		ref := inputRef{l.from, name}
+		s := w.specOf(ref)
+		if from, ok := w.linkOf(ref); ok {
 			linked++
 			origin := w.classOf(from.from).outputType(from.slot)
 			if len(names) == 1 && (slotsMatch(origin, kind) || s.kind == "*") {
@@ -56,7 +56,7 @@ func (w *workflow) passedInput(l link) (string, bool) {
 			}
 			continue
 		}
-		if _, ok := w.literalOf(p); ok && s.kind == kind && !isTechnical(name) {
+		if _, ok := w.literalOf(ref); ok && s.kind == kind && !isTechnical(name) {
 			plain = append(plain, name)
 		}
 	}
@@ -91,11 +91,11 @@ func (w *workflow) switchedInput(id string) (string, bool) {
 
 // followSelector is followValue for the selector of a switch. It follows no
 // further switch, so that switches that select each other cannot loop.
-func (w *workflow) followSelector(p inputRef) (inputRef, bool) {
-	if _, ok := w.literalOf(p); ok {
-		return p, true
+func (w *workflow) followSelector(ref inputRef) (inputRef, bool) {
+	if _, ok := w.literalOf(ref); ok {
+		return ref, true
 	}
-	l, ok := w.linkOf(p)
+	l, ok := w.linkOf(ref)
 	if !ok {
 		return inputRef{}, false
 	}

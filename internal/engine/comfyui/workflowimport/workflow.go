@@ -44,8 +44,8 @@ func (w *workflow) titleOf(id string) string { return w.classOf(id).titleOf(w.no
 
 // specOf returns the description of an input, also of one that a dynamic
 // choice or a growing list of inputs has added to the node.
-func (w *workflow) specOf(p inputRef) inputSpec {
-	return w.specIn(p.id, p.name, func(name string) inputSpec { return w.classOf(p.id).inputSpecOf(name) }, "")
+func (w *workflow) specOf(ref inputRef) inputSpec {
+	return w.specIn(ref.id, ref.name, func(name string) inputSpec { return w.classOf(ref.id).inputSpecOf(name) }, "")
 }
 
 // specIn returns the description of the input called name. lookUp returns the
@@ -113,8 +113,8 @@ func (w *workflow) inputNames(id string) []string {
 
 // literalOf returns the value of an input that is not linked and is a text, a
 // number or a boolean.
-func (w *workflow) literalOf(p inputRef) (any, bool) {
-	v, ok := w.nodes[p.id].Inputs[p.name]
+func (w *workflow) literalOf(ref inputRef) (any, bool) {
+	v, ok := w.nodes[ref.id].Inputs[ref.name]
 	switch v.(type) {
 	case string, bool, json.Number:
 		return v, ok
@@ -123,8 +123,8 @@ func (w *workflow) literalOf(p inputRef) (any, bool) {
 }
 
 // linkOf returns the link of an input to another node of the workflow.
-func (w *workflow) linkOf(p inputRef) (link, bool) {
-	l, ok := asLink(w.nodes[p.id].Inputs[p.name])
+func (w *workflow) linkOf(ref inputRef) (link, bool) {
+	l, ok := asLink(w.nodes[ref.id].Inputs[ref.name])
 	if _, exists := w.nodes[l.from]; !exists {
 		return link{}, false
 	}
@@ -160,20 +160,20 @@ func (w *workflow) findLive() map[string]bool {
 // eachInput calls do for every input of a live node that has one of the names
 // and accepts values of one of the given kinds. from is the input that
 // determines the value v; it belongs to the node or to a primitive node.
-func (w *workflow) eachInput(kinds []string, do func(p, from inputRef, v any, s inputSpec), names ...string) {
+func (w *workflow) eachInput(kinds []string, do func(ref, from inputRef, v any, s inputSpec), names ...string) {
 	for _, id := range w.order {
 		if !w.live[id] {
 			continue
 		}
 		for _, name := range w.inputNames(id) {
-			p := inputRef{id, name}
-			s := w.specOf(p)
+			ref := inputRef{id, name}
+			s := w.specOf(ref)
 			if !slices.Contains(names, lastPart(name)) || !slices.Contains(kinds, s.kind) {
 				continue
 			}
-			if from, ok := w.followValue(p); ok {
+			if from, ok := w.followValue(ref); ok {
 				v, _ := w.literalOf(from)
-				do(p, from, v, s)
+				do(ref, from, v, s)
 			}
 		}
 	}

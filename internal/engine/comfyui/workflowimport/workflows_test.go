@@ -134,15 +134,15 @@ func checkFields(t *testing.T, want recordedWorkflow, tool manifestdraft.Tool, r
 		}
 		further[key] = append(further[key], word)
 	}
-	for key, places := range further {
-		if got := boundTo(tool, key); got != strings.Join(places, " ") {
-			t.Errorf("%s: %s = %q, want %q", want.file, key, got, places)
+	for key, inputs := range further {
+		if got := boundTo(tool, key); got != strings.Join(inputs, " ") {
+			t.Errorf("%s: %s = %q, want %q", want.file, key, got, inputs)
 		}
 	}
-	for _, place := range strings.Fields(want.fixed) {
-		at := slices.IndexFunc(report.Fixed, func(f workflowimport.FixedInput) bool { return f.Input == place })
+	for _, input := range strings.Fields(want.fixed) {
+		at := slices.IndexFunc(report.Fixed, func(f workflowimport.FixedInput) bool { return f.Input == input })
 		if at < 0 || report.Fixed[at].Minor || report.Fixed[at].Reason == "" {
-			t.Errorf("%s: %s is not reported as fixed: %+v", want.file, place, report.Fixed)
+			t.Errorf("%s: %s is not reported as fixed: %+v", want.file, input, report.Fixed)
 		}
 	}
 	for _, w := range want.warns {
