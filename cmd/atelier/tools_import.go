@@ -17,6 +17,7 @@ import (
 	"atelier/internal/engine/a1111"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"
+	"atelier/internal/engine/comfyui/workflowimport"
 	"atelier/internal/engine/fal"
 	"atelier/internal/engine/manifestdraft"
 	"atelier/internal/engine/openai"
@@ -118,7 +119,7 @@ func (c importCmd) listModels(ctx context.Context, p *program, server *openai.En
 // draftManifest requests the description of a model from its server and
 // creates a draft manifest from it. The report is nil if the server has no
 // workflows.
-func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, *comfyui.Report, error) {
+func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, *workflowimport.Report, error) {
 	if server, ok := e.(*comfyui.Engine); ok {
 		return c.importWorkflow(ctx, server, slug)
 	}
@@ -127,8 +128,8 @@ func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug stri
 }
 
 // importWorkflow drafts a manifest for a ComfyUI workflow.
-func (c importCmd) importWorkflow(ctx context.Context, e *comfyui.Engine, slug string) (manifestdraft.Tool, *comfyui.Report, error) {
-	from := comfyui.Workflow{Name: manifestdraft.Label(slug), File: slug + ".json", Engine: c.Backend}
+func (c importCmd) importWorkflow(ctx context.Context, e *comfyui.Engine, slug string) (manifestdraft.Tool, *workflowimport.Report, error) {
+	from := workflowimport.Request{Name: manifestdraft.Label(slug), File: slug + ".json", Engine: c.Backend}
 	switch {
 	case c.Last && c.Workflow != "":
 		return manifestdraft.Tool{}, nil, usageError{errors.New("--workflow and --last exclude each other")}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"atelier/internal/engine/comfyui"
+	"atelier/internal/engine/comfyui/workflowimport"
 )
 
 // importReport is the JSON output of --json about an imported workflow.
@@ -31,7 +31,7 @@ type fixedInput struct {
 	Reason string `json:"reason"`
 }
 
-func newImportReport(r comfyui.Report) importReport {
+func newImportReport(r workflowimport.Report) importReport {
 	all := importReport{
 		Source:   r.Source,
 		Fields:   []importedField{},
@@ -51,7 +51,7 @@ func newImportReport(r comfyui.Report) importReport {
 
 // describeImport returns a human-readable report about an imported workflow:
 // the fields, the inputs that stay fixed and why, and all warnings.
-func describeImport(r comfyui.Report) string {
+func describeImport(r workflowimport.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Read from %s.\n", r.Source)
 	b.WriteString("Fields:\n")

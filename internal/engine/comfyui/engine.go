@@ -1,5 +1,5 @@
 // Package comfyui is the engine for tools that are workflows of a ComfyUI
-// server. It also drafts manifests for such workflows.
+// server. Package workflowimport drafts manifests for such workflows.
 //
 // The operator's manifest contains the graph. A person's inputs only become
 // plain values of the inputs that the manifest binds:
@@ -43,6 +43,7 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
+	"atelier/internal/engine/comfyui/nodegraph"
 )
 
 // Options are the settings of a ComfyUI engine. The zero value selects the
@@ -230,7 +231,7 @@ func (t *task) sendGraph(ctx context.Context, number int) error {
 // attempt or another worker can continue with the prompt.
 func (t *task) finishPrompt(ctx context.Context, id string) error {
 	share := 1
-	if t.graph.isBound(keyResults) {
+	if t.graph.isBound(nodegraph.KeyResults) {
 		share = t.job.NumResults - t.delivered
 	}
 	all := float64(t.job.NumResults)

@@ -35,14 +35,14 @@ func TestValuesReachTheirInputs(t *testing.T) {
 		t.Errorf("picture = %s, want png 32x24", got)
 	}
 	g := r.sent(t, 0)
-	for place, want := range map[[2]string]any{
+	for ref, want := range map[[2]string]any{
 		{"6", "text"}: "a fox", {"7", "text"}: "a fox", {"5", "width"}: json.Number("32"), {"5", "height"}: json.Number("24"),
 		{"3", "cfg"}: json.Number("4.25"), {"3", "steps"}: json.Number("3"), {"9", "tidy"}: true,
 		// What is not bound stays to the last digit.
 		{"3", "seed"}: json.Number("18446744073709551615"), {"4", "ckpt_name"}: "dreamscape_xl.safetensors",
 	} {
-		if got := inputs(g, place[0])[place[1]]; got != want {
-			t.Errorf("%s.%s = %v, want %v", place[0], place[1], got, want)
+		if got := inputs(g, ref[0])[ref[1]]; got != want {
+			t.Errorf("%s.%s = %v, want %v", ref[0], ref[1], got, want)
 		}
 	}
 }

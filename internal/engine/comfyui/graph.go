@@ -1,22 +1,15 @@
 package comfyui
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"atelier/internal/engine"
-)
-
-// Keys of a manifest's bind setting that are not field keys.
-const (
-	keySeed    = "seed"
-	keyResults = "num_results"
+	"atelier/internal/engine/comfyui/nodegraph"
 )
 
 // graph is the engine.with section of a tool's manifest. Numbers in the
@@ -54,12 +47,12 @@ func parseGraph(with string) (*graph, error) {
 			return nil, misconfigured("node %s of the workflow is not in API format", id)
 		}
 	}
-	for key, places := range g.Bind {
-		for _, place := range places {
-			id, name, ok := strings.Cut(place, ".")
+	for key, inputs := range g.Bind {
+		for _, input := range inputs {
+			id, name, ok := strings.Cut(input, ".")
 			n, there := g.Workflow[id]
 			if !ok || !there || name == "" {
-				return nil, misconfigured("bind: %s: there is no input %s", key, place)
+				return nil, misconfigured("bind: %s: there is no input %s", key, input)
 			}
 			g.targets[key] = append(g.targets[key], target{n["inputs"].(map[string]any), name})
 		}
@@ -109,9 +102,9 @@ func (g *graph) setInputs(j engine.Job, seed uint32, results int, names map[stri
 	for key, targets := range g.targets {
 		files, isFile := names[key]
 		switch {
-		case key == keySeed:
+		case key == nodegraph.KeySeed:
 			setTargets(targets, json.Number(strconv.FormatUint(uint64(seed), 10)))
-		case key == keyResults:
+		case key == nodegraph.KeyResults:
 			setTargets(targets, json.Number(strconv.Itoa(results)))
 		case isFile && len(files) == 1:
 			setTargets(targets, files[0])
@@ -175,22 +168,4 @@ func asScalar(v any) (any, error) {
 		return v, nil
 	}
 	return nil, fmt.Errorf("a %T cannot be the value of an input", v)
-}
-
-// sortIDs returns the node ids in numerical order, so that 9 comes before 10.
-// Ids that are not numbers come last.
-func sortIDs(ids []string) []string {
-	return slices.SortedFunc(slices.Values(ids), func(a, b string) int {
-		x, errX := strconv.ParseUint(a, 10, 64)
-		y, errY := strconv.ParseUint(b, 10, 64)
-		switch {
-		case errX == nil && errY == nil:
-			return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
-		case errX == nil:
-			return -1
-		case errY == nil:
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,15 +14,15 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
-	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/comfyui/comfyuitest"
+	"atelier/internal/engine/comfyui/workflowimport"
 	"atelier/internal/engine/enginetest"
 	"atelier/internal/engine/manifestdraft"
 )
 
 func (r rig) draft(t *testing.T, g dict) manifestdraft.Tool {
 	t.Helper()
-	tool, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "Portrait", Data: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
+	tool, _, err := r.ImportTool(t.Context(), workflowimport.Request{Name: "Portrait", Data: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
 	if err != nil {
 		t.Fatalf("import: %v", err)
 	}
@@ -410,13 +412,73 @@ func TestWorkflowsThatCannotBeImported(t *testing.T) {
 		{"nothing is saved", text(t, nothing), "saves nothing"},
 		{"no node with results", text(t, shown), "saves nothing"},
 	} {
-		_, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "X", Data: []byte(tt.graph), File: "x.json", Engine: "studio"})
+		_, _, err := r.ImportTool(t.Context(), workflowimport.Request{Name: "X", Data: []byte(tt.graph), File: "x.json", Engine: "studio"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: import = %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	r.server.Change(func(f *comfyuitest.Faults) { f.Garble = "/object_info" })
-	if _, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Data: []byte(text(t, portrait())), File: "x.json"}); err == nil {
+	if _, _, err := r.ImportTool(t.Context(), workflowimport.Request{Data: []byte(text(t, portrait())), File: "x.json"}); err == nil {
 		t.Error("import = nil although the server talks nonsense")
+	}
+}
+
+// runnable returns a recorded workflow with a model that the stand-in server
+// has.
+func runnable(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("workflowimport", "testdata", "workflows", file+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(data), "sd15.safetensors", "dreamscape_xl.safetensors")
+}
+
+// TestImportedAndRun imports workflows from every kind of file and runs them.
+func TestImportedAndRun(t *testing.T) {
+	t.Parallel()
+	r := start(t, comfyuitest.Options{Step: 1})
+	api := runnable(t, "sd15_txt2img")
+	// Python writes NaN, which is no JSON, into the graphs that it saves.
+	python := strings.Replace(api, `"class_type": "KSampler"`, `"is_changed": [NaN], "class_type": "KSampler"`, 1)
+	if python == api {
+		t.Fatal("the workflow has no sampler")
+	}
+	tagged := func(text string) []byte {
+		return []byte("\x00\x00\x00\x18ftypisom{\x00{\"x\x01moov...prompt\x00" + text + "\x00\x01")
+	}
+	for _, tt := range []struct {
+		name string
+		data []byte
+	}{
+		{"API format", []byte(api)},
+		{"API format with a byte order mark", []byte("\xef\xbb\xbf" + api)},
+		{"a prompt request", []byte(`{"client_id": "x", "prompt": ` + api + `}`)},
+		{"the editor's format", []byte(runnable(t, "editor_plain"))},
+		{"subgraph", []byte(runnable(t, "editor_subgraph"))},
+		{"nested subgraphs", []byte(runnable(t, "editor_v1_nested_subgraphs"))},
+		{"group node", []byte(runnable(t, "editor_group_node"))},
+		{"primitives and reroutes", []byte(runnable(t, "editor_note_primitive_reroute"))},
+		{"App mode", []byte(runnable(t, "editor_app_mode"))},
+		{"only a preview", []byte(runnable(t, "preview_only"))},
+		{"PNG with both texts", comfyuitest.PictureWithTexts(map[string]string{"prompt": python, "workflow": runnable(t, "editor_plain")})},
+		{"PNG with a workflow of the editor", comfyuitest.PictureWithTexts(map[string]string{"prompt": "null", "workflow": runnable(t, "editor_subgraph")})},
+		{"another media file", tagged(api)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			drafted, report, err := r.ImportTool(t.Context(), workflowimport.Request{Name: "Recorded", Data: tt.data, File: "recorded.json", Engine: "studio"})
+			if err != nil {
+				t.Fatalf("import: %v", err)
+			}
+			if len(report.Warnings) > 0 {
+				t.Errorf("warnings = %q", report.Warnings)
+			}
+			tool := taken(t, drafted)
+			j := filled(t, tool)
+			if n := len(r.results(t, j).Outputs()); n != j.NumResults {
+				t.Errorf("results = %d, want %d", n, j.NumResults)
+			}
+		})
 	}
 }

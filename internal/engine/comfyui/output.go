@@ -13,6 +13,7 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
+	"atelier/internal/engine/comfyui/nodegraph"
 )
 
 // fileEndings are the file name endings of results, by output type.
@@ -39,7 +40,7 @@ type outputFile struct {
 func (g *graph) resultsOf(e historyEntry, kind string) []outputFile {
 	nodes := g.Outputs
 	if len(nodes) == 0 {
-		nodes = sortIDs(slices.Collect(maps.Keys(e.Outputs)))
+		nodes = nodegraph.SortIDs(slices.Collect(maps.Keys(e.Outputs)))
 	}
 	var all []outputFile
 	for _, id := range nodes {

@@ -17,6 +17,7 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
+	"atelier/internal/engine/comfyui/nodegraph"
 )
 
 // uploadFolder is the sub-folder for uploads in the server's input folder.
@@ -240,7 +241,7 @@ func nodeErrorText(raw json.RawMessage) string {
 		return "some nodes of the workflow are invalid"
 	}
 	var all []string
-	for _, id := range sortIDs(slices.Collect(maps.Keys(nodes))) {
+	for _, id := range nodegraph.SortIDs(slices.Collect(maps.Keys(nodes))) {
 		for _, e := range nodes[id].Errors {
 			all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s", nodes[id].ClassType, e.Message, e.Details)))
 		}

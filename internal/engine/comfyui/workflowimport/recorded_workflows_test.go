@@ -1,8 +1,8 @@
-package comfyui_test
+package workflowimport_test
 
 // recordedWorkflow is the expected import of a workflow in testdata: the
-// places that fields bind, as node.input. An empty place means that the
-// workflow has no such input.
+// inputs that fields bind, as node.input. An empty text means that the workflow
+// has no such input.
 type recordedWorkflow struct {
 	file     string
 	output   string
@@ -13,7 +13,7 @@ type recordedWorkflow struct {
 	size     string // the width
 	length   string // in frames
 	seconds  string
-	more     string // further fields, as key=places
+	more     string // further fields, as key=inputs
 	fixed    string // inputs that must stay fixed for a reason
 	warns    []string
 }

@@ -1,4 +1,4 @@
-package comfyui_test
+package workflowimport_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,8 @@ import (
 
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/comfyui"
+	"atelier/internal/engine/comfyui/workflowimport"
+	"atelier/internal/engine/enginetest"
 	"atelier/internal/engine/manifestdraft"
 )
 
@@ -58,9 +60,9 @@ func readRecorded(t *testing.T, file string) []byte {
 	return data
 }
 
-func importRecorded(t *testing.T, e *comfyui.Engine, data []byte) (manifestdraft.Tool, comfyui.Report) {
+func importRecorded(t *testing.T, e *comfyui.Engine, data []byte) (manifestdraft.Tool, workflowimport.Report) {
 	t.Helper()
-	tool, report, err := e.ImportTool(t.Context(), comfyui.Workflow{Name: "Recorded", Data: data, File: "recorded.json", Engine: "studio"})
+	tool, report, err := e.ImportTool(t.Context(), workflowimport.Request{Name: "Recorded", Data: data, File: "recorded.json", Engine: "studio"})
 	if err != nil {
 		t.Fatalf("import: %v", err)
 	}
@@ -80,7 +82,7 @@ func TestRecordedWorkflows(t *testing.T) {
 	share := map[string][2]int{} // number of bound inputs and of all, by purpose
 	for _, want := range recordedWorkflows {
 		tool, report := importRecorded(t, e, readRecorded(t, want.file))
-		readManifest(t, tool)
+		enginetest.LintDraft(t, tool)
 		if got := fmt.Sprint(tool.Output.Type, " ", tool.Output.MimeTypes); got != want.output {
 			t.Errorf("%s: output = %s, want %s", want.file, got, want.output)
 		}
@@ -121,7 +123,7 @@ func TestRecordedWorkflows(t *testing.T) {
 
 // checkFields checks the further fields, the fixed inputs and the warnings of
 // an import.
-func checkFields(t *testing.T, want recordedWorkflow, tool manifestdraft.Tool, report comfyui.Report) {
+func checkFields(t *testing.T, want recordedWorkflow, tool manifestdraft.Tool, report workflowimport.Report) {
 	t.Helper()
 	var key string
 	further := map[string][]string{}
@@ -132,15 +134,15 @@ func checkFields(t *testing.T, want recordedWorkflow, tool manifestdraft.Tool, r
 		}
 		further[key] = append(further[key], word)
 	}
-	for key, places := range further {
-		if got := boundTo(tool, key); got != strings.Join(places, " ") {
-			t.Errorf("%s: %s = %q, want %q", want.file, key, got, places)
+	for key, inputs := range further {
+		if got := boundTo(tool, key); got != strings.Join(inputs, " ") {
+			t.Errorf("%s: %s = %q, want %q", want.file, key, got, inputs)
 		}
 	}
-	for _, place := range strings.Fields(want.fixed) {
-		at := slices.IndexFunc(report.Fixed, func(f comfyui.FixedInput) bool { return f.Input == place })
+	for _, input := range strings.Fields(want.fixed) {
+		at := slices.IndexFunc(report.Fixed, func(f workflowimport.FixedInput) bool { return f.Input == input })
 		if at < 0 || report.Fixed[at].Minor || report.Fixed[at].Reason == "" {
-			t.Errorf("%s: %s is not reported as fixed: %+v", want.file, place, report.Fixed)
+			t.Errorf("%s: %s is not reported as fixed: %+v", want.file, input, report.Fixed)
 		}
 	}
 	for _, w := range want.warns {

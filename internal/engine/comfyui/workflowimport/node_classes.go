@@ -1,11 +1,10 @@
-package comfyui
+package workflowimport
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -208,12 +207,6 @@ func (s inputSpec) choiceNamed(key any) (dynamicChoice, bool) {
 	return s.choices[at], true
 }
 
-func decodeJSON(raw []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return d.Decode(into)
-}
-
 // numberBounds returns the minimum, the maximum and the step of a numeric
 // input. Each is nil if it is not specified.
 func (s inputSpec) numberBounds() (low, high, step *float64) {
@@ -228,81 +221,6 @@ func (s inputSpec) numberBounds() (low, high, step *float64) {
 		return &f
 	}
 	return number(s.about.Min), number(s.about.Max), number(s.about.Step)
-}
-
-// graphNode is a node of a workflow for which a manifest is drafted.
-type graphNode struct {
-	Class  string         `json:"class_type"`
-	Inputs map[string]any `json:"inputs"`
-	Meta   *nodeMeta      `json:"_meta,omitempty"`
-}
-
-// nodeMeta has the title that the workflow's author chose for a node.
-type nodeMeta struct {
-	Title string `json:"title"`
-}
-
-// link is the connection of an input to an output slot of another node.
-type link struct {
-	from string
-	slot int
-}
-
-// asLink returns the value of an input as a link. It returns false if the
-// input is not linked to another node.
-func asLink(v any) (link, bool) {
-	list, ok := v.([]any)
-	if !ok || len(list) != 2 {
-		return link{}, false
-	}
-	var from string
-	switch id := list[0].(type) {
-	case string:
-		from = id
-	case json.Number: // programs that write graphs may use numbers as ids
-		from = id.String()
-	default:
-		return link{}, false
-	}
-	number, isNumber := list[1].(json.Number)
-	if !isNumber {
-		return link{}, false
-	}
-	slot, err := number.Int64()
-	return link{from, int(slot)}, err == nil && slot >= 0
-}
-
-// Limits of a workflow that can be imported.
-const (
-	maxWorkflowBytes = 32 << 20 // of the workflow's JSON
-	maxSourceBytes   = 1 << 30  // of a media file that contains a workflow
-	maxNodes         = 10_000
-	maxLinks         = 50_000
-	maxClasses       = 500
-)
-
-// readGraph parses a workflow in ComfyUI's API format. It returns the nodes by
-// id.
-func readGraph(text []byte) (map[string]graphNode, error) {
-	var raw map[string]json.RawMessage
-	if err := decodeJSON(text, &raw); err != nil {
-		return nil, fmt.Errorf("the workflow is not JSON: %w", err)
-	}
-	if len(raw) == 0 {
-		return nil, errors.New("the workflow has no nodes")
-	}
-	if len(raw) > maxNodes {
-		return nil, fmt.Errorf("the workflow has %d nodes; at most %d are supported", len(raw), maxNodes)
-	}
-	all := map[string]graphNode{}
-	for id, text := range raw {
-		var n graphNode
-		if decodeJSON(text, &n) != nil || n.Class == "" || n.Inputs == nil || strings.Contains(id, ".") {
-			return nil, fmt.Errorf("node %q has no class_type and inputs: the file is neither a workflow of the ComfyUI editor nor one in API format", truncateText(id, 80))
-		}
-		all[id] = n
-	}
-	return all, nil
 }
 
 // missingClass is a node class that the server does not have.
@@ -334,7 +252,7 @@ func refuseMissing(missing []missingClass) error {
 
 // fetchClasses fetches the server's descriptions of node classes. Classes that
 // the server does not have are absent in the result.
-func (e *Engine) fetchClasses(ctx context.Context, names []string) (map[string]nodeClass, error) {
+func (fetch FetchJSON) fetchClasses(ctx context.Context, names []string) (map[string]nodeClass, error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if len(names) > maxClasses {
 		return nil, fmt.Errorf("the workflow has nodes of %d classes; at most %d are supported", len(names), maxClasses)
@@ -342,10 +260,7 @@ func (e *Engine) fetchClasses(ctx context.Context, names []string) (map[string]n
 	all := map[string]nodeClass{}
 	for _, name := range names {
 		var answer map[string]nodeClass
-		short, cancel := e.server.WithTimeout(ctx)
-		err := e.server.CallJSON(short, "GET", "/object_info/"+url.PathEscape(name), nil, &answer)
-		cancel()
-		if err != nil {
+		if err := fetch(ctx, "/object_info/"+url.PathEscape(name), &answer); err != nil {
 			return nil, backend.CallFailure(ctx, fmt.Errorf("fetch node class %s: %w", name, err))
 		}
 		if c, ok := answer[name]; ok {
@@ -353,24 +268,6 @@ func (e *Engine) fetchClasses(ctx context.Context, names []string) (map[string]n
 		}
 	}
 	return all, nil
-}
-
-// truncateText shortens text to at most maxRunes characters.
-func truncateText(text string, maxRunes int) string {
-	if runes := []rune(text); len(runes) > maxRunes {
-		return string(runes[:maxRunes])
-	}
-	return text
-}
-
-// singleLine replaces control characters, such as line breaks, with spaces.
-func singleLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // titleOf returns the title of a node if its author changed it, otherwise "".

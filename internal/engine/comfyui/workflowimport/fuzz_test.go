@@ -1,10 +1,13 @@
-package comfyui
+package workflowimport_test
 
 import (
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"atelier/internal/engine/comfyui"
+	"atelier/internal/engine/comfyui/workflowimport"
 )
 
 // FuzzImport imports mutated workflows: none may panic, hang, or bind inputs
@@ -14,7 +17,7 @@ func FuzzImport(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	var classes map[string]nodeClass
+	var classes workflowimport.NodeClasses
 	if err := json.Unmarshal(text, &classes); err != nil {
 		f.Fatal(err)
 	}
@@ -29,35 +32,13 @@ func FuzzImport(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { importMutated(t, classes, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { checkMutated(t, classes, data) })
 }
 
-// importMutated imports a workflow that may be invalid in any way.
-func importMutated(t *testing.T, classes map[string]nodeClass, data []byte) {
+// checkMutated imports a workflow that may be invalid in any way.
+func checkMutated(t *testing.T, classes workflowimport.NodeClasses, data []byte) {
 	t.Helper()
-	src, err := findWorkflow(data)
-	if err != nil {
-		return
-	}
-	d := newBuilder()
-	d.classes = classes
-	if src.api != nil {
-		if d.nodes, err = readGraph(src.api); err != nil {
-			return
-		}
-	} else {
-		w, err := parseEditorWorkflow(src.editor)
-		if err != nil {
-			return
-		}
-		converted, err := convertWorkflow(w, classes)
-		if err != nil {
-			return
-		}
-		d.nodes = converted.nodes
-		d.app = readAppMode(w.root, d.nodes, converted.places)
-	}
-	tool, _, err := d.draftTool(Workflow{File: "x.json", Engine: "x"})
+	tool, err := workflowimport.DraftWithClasses(classes, data, workflowimport.Request{File: "x.json", Engine: "x"})
 	if err != nil {
 		return
 	}
@@ -65,7 +46,7 @@ func importMutated(t *testing.T, classes map[string]nodeClass, data []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parseGraph(string(with)); err != nil {
+	if err := comfyui.ManifestSpec().Check(string(with)); err != nil {
 		t.Errorf("the engine refuses the manifest: %v", err)
 	}
 }

@@ -1,30 +1,27 @@
-package comfyui_test
+package workflowimport_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/comfyui/comfyuitest"
+	"atelier/internal/engine/comfyui/workflowimport"
 	"atelier/internal/engine/manifestdraft"
 )
 
 // graphOf returns the nodes of an imported workflow.
 func graphOf(t *testing.T, tool manifestdraft.Tool) map[string]struct {
 	Class  string `json:"class_type"`
-	Inputs dict
+	Inputs map[string]any
 } {
 	t.Helper()
 	var nodes map[string]struct {
 		Class  string `json:"class_type"`
-		Inputs dict
+		Inputs map[string]any
 	}
 	d := json.NewDecoder(bytes.NewReader(tool.Files["recorded.json"]))
 	d.UseNumber()
@@ -100,74 +97,6 @@ func TestEditorFormat(t *testing.T) {
 	}
 }
 
-// withTexts returns a PNG file with text chunks, as ComfyUI saves pictures.
-func withTexts(t *testing.T, texts map[string]string) []byte {
-	t.Helper()
-	png := drawn(8, 8)
-	const head = 8 + 25 // the signature and the first chunk
-	file := slices.Clone(png[:head])
-	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		chunk := append([]byte("tEXt"+key+"\x00"), texts[key]...)
-		file = binary.BigEndian.AppendUint32(file, uint32(len(chunk)-4))
-		file = append(file, chunk...)
-		file = binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(chunk))
-	}
-	return append(file, png[head:]...)
-}
-
-// runnable returns a recorded workflow with a model that the stand-in server
-// has.
-func runnable(t *testing.T, file string) string {
-	t.Helper()
-	return strings.ReplaceAll(string(readRecorded(t, file)), "sd15.safetensors", "dreamscape_xl.safetensors")
-}
-
-// TestImportedAndRun imports workflows from every kind of file and runs them.
-func TestImportedAndRun(t *testing.T) {
-	t.Parallel()
-	r := start(t, comfyuitest.Options{Step: 1})
-	api := runnable(t, "sd15_txt2img")
-	// Python writes NaN, which is no JSON, into the graphs that it saves.
-	python := strings.Replace(api, `"class_type": "KSampler"`, `"is_changed": [NaN], "class_type": "KSampler"`, 1)
-	if python == api {
-		t.Fatal("the workflow has no sampler")
-	}
-	tagged := func(text string) []byte {
-		return []byte("\x00\x00\x00\x18ftypisom{\x00{\"x\x01moov...prompt\x00" + text + "\x00\x01")
-	}
-	for _, tt := range []struct {
-		name string
-		data []byte
-	}{
-		{"API format", []byte(api)},
-		{"API format with a byte order mark", []byte("\xef\xbb\xbf" + api)},
-		{"a prompt request", []byte(`{"client_id": "x", "prompt": ` + api + `}`)},
-		{"the editor's format", []byte(runnable(t, "editor_plain"))},
-		{"subgraph", []byte(runnable(t, "editor_subgraph"))},
-		{"nested subgraphs", []byte(runnable(t, "editor_v1_nested_subgraphs"))},
-		{"group node", []byte(runnable(t, "editor_group_node"))},
-		{"primitives and reroutes", []byte(runnable(t, "editor_note_primitive_reroute"))},
-		{"App mode", []byte(runnable(t, "editor_app_mode"))},
-		{"only a preview", []byte(runnable(t, "preview_only"))},
-		{"PNG with both texts", withTexts(t, map[string]string{"prompt": python, "workflow": runnable(t, "editor_plain")})},
-		{"PNG with a workflow of the editor", withTexts(t, map[string]string{"prompt": "null", "workflow": runnable(t, "editor_subgraph")})},
-		{"another media file", tagged(api)},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			drafted, report := importRecorded(t, r.Engine, tt.data)
-			if len(report.Warnings) > 0 {
-				t.Errorf("warnings = %q", report.Warnings)
-			}
-			tool := taken(t, drafted)
-			j := filled(t, tool)
-			if n := len(r.results(t, j).Outputs()); n != j.NumResults {
-				t.Errorf("results = %d, want %d", n, j.NumResults)
-			}
-		})
-	}
-}
-
 func TestFileWithoutWorkflow(t *testing.T) {
 	t.Parallel()
 	e := describedServer(t, "{}")
@@ -175,12 +104,12 @@ func TestFileWithoutWorkflow(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"plain PNG":        {drawn(8, 8), "the picture contains no workflow"},
-		"other texts":      {withTexts(t, map[string]string{"prompt": "a cat", "workflow": "[1]"}), "the picture contains no workflow"},
-		"truncated PNG":    {withTexts(t, map[string]string{"prompt": "{}"})[:40], "the picture contains no workflow"},
+		"plain PNG":        {comfyuitest.PictureWithTexts(nil), "the picture contains no workflow"},
+		"other texts":      {comfyuitest.PictureWithTexts(map[string]string{"prompt": "a cat", "workflow": "[1]"}), "the picture contains no workflow"},
+		"truncated PNG":    {comfyuitest.PictureWithTexts(map[string]string{"prompt": "{}"})[:40], "the picture contains no workflow"},
 		"other media file": {[]byte("RIFF\x00\x00\x00\x00WEBPVP8 \"class_type\" \"nodes\" {\"a\":1}"), "not a media file with a ComfyUI workflow"},
 	} {
-		_, _, err := e.ImportTool(t.Context(), comfyui.Workflow{Data: tt.data, File: "x.json"})
+		_, _, err := e.ImportTool(t.Context(), workflowimport.Request{Data: tt.data, File: "x.json"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: import = %v, want %q", name, err, tt.want)
 		}
@@ -201,7 +130,7 @@ func TestLastRun(t *testing.T) {
 		t.Errorf("seed = %s, source = %s, want the newest successful run", boundTo(tool, "seed"), report.Source)
 	}
 	for _, history := range []string{"{}", fmt.Sprintf(`{"c": %s}`, entry(3, "error", "ace_step", 4000))} {
-		_, _, err := describedServer(t, history).ImportTool(t.Context(), comfyui.Workflow{File: "x.json"})
+		_, _, err := describedServer(t, history).ImportTool(t.Context(), workflowimport.Request{File: "x.json"})
 		if err == nil || !strings.Contains(err.Error(), "no successful run") {
 			t.Errorf("import of an empty history = %v", err)
 		}
@@ -220,9 +149,9 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	}{
 		"the editor's format": {[]byte(editor), "SuperSampler (custom node pack super-pack); install"},
 		"API format":          {[]byte(api), "these nodes of the workflow: SuperSampler; install"},
-		"PNG":                 {withTexts(t, map[string]string{"prompt": api, "workflow": editor}), "SuperSampler (custom node pack super-pack); install"},
+		"PNG":                 {comfyuitest.PictureWithTexts(map[string]string{"prompt": api, "workflow": editor}), "SuperSampler (custom node pack super-pack); install"},
 	} {
-		_, _, err := e.ImportTool(t.Context(), comfyui.Workflow{Data: tt.data, File: "x.json"})
+		_, _, err := e.ImportTool(t.Context(), workflowimport.Request{Data: tt.data, File: "x.json"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: import = %v, want %q", name, err, tt.want)
 		}
@@ -238,7 +167,7 @@ func TestResultsThatCannotBeStored(t *testing.T) {
 		"vector graphics": {`{"1":{"class_type":"VectorCloudNode","inputs":{"prompt":"a logo"}},"2":{"class_type":"SaveSVGNode","inputs":{"svg":["1",0],"filename_prefix":"x"}}}`, "format svg, which cannot be stored"},
 		"a preview":       {`{"1":{"class_type":"PrimitiveString","inputs":{"value":"x.glb"}},"2":{"class_type":"Preview3D","inputs":{"model_file":["1",0]}}}`, "2 (Preview3D) only shows something"},
 	} {
-		_, _, err := e.ImportTool(t.Context(), comfyui.Workflow{Data: []byte(tt.graph), File: "x.json"})
+		_, _, err := e.ImportTool(t.Context(), workflowimport.Request{Data: []byte(tt.graph), File: "x.json"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: import = %v, want %q", name, err, tt.want)
 		}

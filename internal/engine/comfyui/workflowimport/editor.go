@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"bytes"

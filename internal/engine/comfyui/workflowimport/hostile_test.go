@@ -1,4 +1,4 @@
-package comfyui_test
+package workflowimport_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/engine/comfyui"
+	"atelier/internal/engine/comfyui/workflowimport"
 )
 
 // loopOfReroutes is a workflow of the editor in which two reroutes are linked
@@ -99,7 +99,7 @@ func TestHostileWorkflows(t *testing.T) {
 		{"5,000 nodes in API format", manyNodes(5000, false), "saves nothing"},
 	} {
 		begun := time.Now()
-		_, _, err := e.ImportTool(t.Context(), comfyui.Workflow{Data: []byte(tt.data), File: "x.json"})
+		_, _, err := e.ImportTool(t.Context(), workflowimport.Request{Data: []byte(tt.data), File: "x.json"})
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: import = %v, want %q", tt.name, err, tt.want)
 		}

@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"cmp"
@@ -13,10 +13,10 @@ import (
 // format of the editor.
 type convertedGraph struct {
 	nodes map[string]graphNode
-	// places are the inputs, as node.input, that a widget of the editor sets,
-	// by the widget. A widget of a subgraph or a primitive node can set inputs
-	// of several nodes.
-	places   map[string][]string
+	// targets are the inputs that a widget of the editor sets, by the widget.
+	// A widget of a subgraph or a primitive node can set inputs of several
+	// nodes.
+	targets  map[inputRef][]inputRef
 	warnings []string
 	notes    []string
 	missing  []missingClass
@@ -31,8 +31,8 @@ type converter struct {
 	steps   int // links followed so far; bounds the work for hostile graphs
 }
 
-// scope is an instance of a graph: the workflow itself, or a subgraph at the
-// place of a node.
+// scope is an instance of a graph: the workflow itself, or a subgraph
+// that a node stands for.
 type scope struct {
 	graph    *editorGraph
 	parent   *scope
@@ -54,7 +54,7 @@ var errLoop = errors.New("the links of the workflow form a loop, or a chain of t
 func convertWorkflow(w *editorWorkflow, classes map[string]nodeClass) (convertedGraph, error) {
 	c := &converter{editorWorkflow: w, classes: classes}
 	c.nodes = map[string]graphNode{}
-	c.places = map[string][]string{}
+	c.targets = map[inputRef][]inputRef{}
 	root := &scope{graph: w.root, children: map[nodeID]*scope{}}
 	if err := c.openChildren(root); err != nil {
 		return convertedGraph{}, err
@@ -190,7 +190,7 @@ func (c *converter) isWidgetSlot(s *scope, slot int) bool {
 			continue
 		}
 		in := n.Inputs[l.TargetSlot]
-		if in.Widget != nil || c.isWidget(c.classes[n.Type].inputSpecOf(in.Name)) {
+		if in.Widget != nil || isWidget(c.classes[n.Type].inputSpecOf(in.Name)) {
 			return true
 		}
 		if sub := c.subgraphs[n.Type]; sub != nil {
@@ -244,14 +244,14 @@ func (c *converter) addMissing(s *scope, n *editorNode) {
 // convertNode adds a node of the server to the converted graph.
 func (c *converter) convertNode(s *scope, n *editorNode, class nodeClass) error {
 	id := s.path + string(n.ID)
-	inputs, fits := c.widgetInputs(n, class)
+	inputs, fits := widgetInputs(n, class)
 	if !fits {
 		c.warnings = append(c.warnings, fmt.Sprintf("The saved values of node %s (%s) do not match this server's version of the node; check its inputs in the workflow file.", id, n.Type))
 	}
 	for name, v := range s.inner[n.ID] {
 		if _, has := inputs[name]; has {
 			inputs[name] = v
-			c.addPlace(s.instancePath(), name, id+"."+name)
+			c.addTarget(inputRef{s.instancePath(), name}, inputRef{id, name})
 		}
 	}
 	for i, in := range n.Inputs {
@@ -268,11 +268,11 @@ func (c *converter) convertNode(s *scope, n *editorNode, class nodeClass) error 
 			return err
 		case r.linked:
 			inputs[name] = []any{r.from, json.Number(fmt.Sprint(r.slot))}
-		case r.widget != "":
+		case r.widget.id != "":
 			if r.value != nil {
 				inputs[name] = r.value
 			}
-			c.places[r.widget] = append(c.places[r.widget], id+"."+name)
+			c.addTarget(r.widget, inputRef{id, name})
 		}
 	}
 	for name, v := range inputs {
@@ -295,10 +295,11 @@ func isLinked(n *editorNode, name string) bool {
 
 func (s *scope) instancePath() string { return strings.TrimSuffix(s.path, ":") }
 
-func (c *converter) addPlace(node, widget, place string) {
-	if node != "" {
-		key := node + "." + widget
-		c.places[key] = append(c.places[key], place)
+// addTarget records that a widget of the editor sets an input. A widget without
+// a node is not recorded: it belongs to the workflow itself.
+func (c *converter) addTarget(widget, input inputRef) {
+	if widget.id != "" {
+		c.targets[widget] = append(c.targets[widget], input)
 	}
 }
 
@@ -309,8 +310,8 @@ type resolved struct {
 	from   string
 	slot   int
 
-	widget string // node.widget
-	value  any    // nil if the widget has no value of its own
+	widget inputRef // its name is that of the widget
+	value  any      // nil if the widget has no value of its own
 }
 
 // resolveInput follows the link of an input through reroutes, subgraphs and
@@ -348,7 +349,7 @@ func (c *converter) resolveSubgraphInput(s *scope, slot int, kind string, depth 
 	if at >= 0 && s.instance.Inputs[at].Link != nil {
 		return c.resolveInput(s.parent, s.instance, at, kind, depth+1)
 	}
-	return resolved{widget: s.instancePath() + "." + name, value: s.values[name]}, nil
+	return resolved{widget: inputRef{s.instancePath(), name}, value: s.values[name]}, nil
 }
 
 // resolveOutput resolves an output of a node of the editor.
@@ -372,7 +373,7 @@ func (c *converter) resolveOutput(s *scope, n *editorNode, slot int, kind string
 	case typePrimitive:
 		var values []any
 		_ = decodeJSON(n.Values, &values) // without values the input keeps its own
-		r := resolved{widget: s.path + string(n.ID) + ".value"}
+		r := resolved{widget: inputRef{s.path + string(n.ID), "value"}}
 		if len(values) > 0 {
 			r.value = values[0]
 		}

@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"bytes"
@@ -270,7 +270,7 @@ func scanJSON(data []byte, marker string, accept func(text []byte) bool) []byte 
 }
 
 // lastRun returns the workflow of the server's newest successful run.
-func (e *Engine) lastRun(ctx context.Context) (workflowSource, error) {
+func (fetch FetchJSON) lastRun(ctx context.Context) (workflowSource, error) {
 	const newest = 20
 	var history map[string]struct {
 		Prompt []json.RawMessage `json:"prompt"`
@@ -279,9 +279,7 @@ func (e *Engine) lastRun(ctx context.Context) (workflowSource, error) {
 			Messages [][]json.RawMessage `json:"messages"`
 		} `json:"status"`
 	}
-	short, cancel := e.server.WithTimeout(ctx)
-	defer cancel()
-	if err := e.server.CallJSON(short, "GET", fmt.Sprintf("/history?max_items=%d", newest), nil, &history); err != nil {
+	if err := fetch(ctx, fmt.Sprintf("/history?max_items=%d", newest), &history); err != nil {
 		return workflowSource{}, backend.CallFailure(ctx, fmt.Errorf("fetch the history: %w", err))
 	}
 	src := workflowSource{origin: "the server's last successful run"}

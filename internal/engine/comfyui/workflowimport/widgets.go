@@ -1,4 +1,4 @@
-package comfyui
+package workflowimport
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ var widgetTypes = []string{
 }
 
 // isWidget reports whether the editor shows a widget for an input.
-func (c *converter) isWidget(s inputSpec) bool {
+func isWidget(s inputSpec) bool {
 	if s.about.ForceInput {
 		return false
 	}
@@ -31,10 +31,10 @@ type widget struct {
 // the seed changes after a run.
 var controls = []any{"fixed", "increment", "decrement", "randomize", "increment-wrap"}
 
-// widgetInputs returns the values of a node's widgets by input name. The second result
-// is false if the saved values do not match the server's description of the
-// node.
-func (c *converter) widgetInputs(n *editorNode, class nodeClass) (map[string]any, bool) {
+// widgetInputs returns the values of a node's widgets by input name. The second
+// result is false if the saved values do not match the server's description of
+// the node.
+func widgetInputs(n *editorNode, class nodeClass) (map[string]any, bool) {
 	var byName map[string]any
 	if n.Named != nil {
 		byName = n.Named
@@ -42,16 +42,15 @@ func (c *converter) widgetInputs(n *editorNode, class nodeClass) (map[string]any
 		_ = decodeJSON(n.Values, &byName) // fails for a list, which most nodes have
 	}
 	if byName != nil {
-		return c.namedInputs(byName, class), true
+		return namedInputs(byName, class), true
 	}
 	var values []any
 	_ = decodeJSON(n.Values, &values) // without values all inputs have the server's defaults
 	r := &valueReader{
-		converter: c,
-		node:      n,
-		values:    values,
-		inputs:    map[string]any{},
-		fits:      true,
+		node:   n,
+		values: values,
+		inputs: map[string]any{},
+		fits:   true,
 	}
 	required := class.Input.Required.orderedNames(class.InputOrder.Required)
 	upload := inputSpec{}
@@ -75,14 +74,14 @@ func (c *converter) widgetInputs(n *editorNode, class nodeClass) (map[string]any
 // namedInputs returns the values of widgets that were saved by name. Some
 // custom nodes have widgets that the server does not describe, so other plain
 // values are kept.
-func (c *converter) namedInputs(values map[string]any, class nodeClass) map[string]any {
+func namedInputs(values map[string]any, class nodeClass) map[string]any {
 	inputs := map[string]any{}
 	for name, v := range values {
 		switch v.(type) {
 		case string, bool, json.Number:
 			inputs[name] = v
 		case []any:
-			if c.isWidget(class.inputSpecOf(name)) {
+			if isWidget(class.inputSpecOf(name)) {
 				inputs[name] = v
 			}
 		}
@@ -92,7 +91,7 @@ func (c *converter) namedInputs(values map[string]any, class nodeClass) map[stri
 	}
 	for _, specs := range []inputSpecs{class.Input.Required, class.Input.Optional} {
 		for name, spec := range specs.byName {
-			if _, has := inputs[name]; !has && c.isWidget(spec) {
+			if _, has := inputs[name]; !has && isWidget(spec) {
 				if v := defaultOf(spec); v != nil {
 					inputs[name] = v
 				}
@@ -105,7 +104,6 @@ func (c *converter) namedInputs(values map[string]any, class nodeClass) map[stri
 // valueReader assigns the saved values of a node, which are in the order of
 // its widgets, to the node's inputs.
 type valueReader struct {
-	*converter
 	node   *editorNode
 	values []any
 	next   int
@@ -120,10 +118,10 @@ func (r *valueReader) readInput(name string, spec inputSpec) {
 		r.readAutogrow(name)
 		return
 	}
-	if !r.isWidget(spec) {
+	if !isWidget(spec) {
 		return
 	}
-	v, ok := r.takeValue(widget{name, spec})
+	v, ok := r.nextValue(widget{name, spec})
 	if !ok {
 		return
 	}
@@ -144,16 +142,16 @@ func (r *valueReader) readInput(name string, spec inputSpec) {
 func (r *valueReader) readAutogrow(name string) {
 	for _, in := range r.node.Inputs {
 		if strings.HasPrefix(in.Name, name+".") && in.Widget != nil {
-			if v, ok := r.takeValue(widget{in.Name, inputSpec{kind: typeName(in.Type)}}); ok {
+			if v, ok := r.nextValue(widget{in.Name, inputSpec{kind: typeName(in.Type)}}); ok {
 				r.inputs[in.Name] = v
 			}
 		}
 	}
 }
 
-// takeValue returns the saved value of a widget, or the server's default if
+// nextValue returns the saved value of a widget, or the server's default if
 // there is none.
-func (r *valueReader) takeValue(w widget) (any, bool) {
+func (r *valueReader) nextValue(w widget) (any, bool) {
 	if r.next >= len(r.values) {
 		v := defaultOf(w.spec)
 		return v, v != nil
@@ -203,7 +201,7 @@ func (r *valueReader) skipControl(w widget) {
 func (r *valueReader) skipUpload(optional []string, class nodeClass) {
 	following := 0
 	for _, name := range optional {
-		if r.isWidget(class.Input.Optional.byName[name]) {
+		if isWidget(class.Input.Optional.byName[name]) {
 			following++
 		}
 	}
@@ -232,8 +230,7 @@ func valueFits(s inputSpec, v any) bool {
 	return true
 }
 
-// defaultOf returns the value that the editor gives an input without a saved
-// value.
+// defaultOf returns the editor's value for an input without a saved value.
 func defaultOf(s inputSpec) any {
 	if s.about.Default != nil {
 		return s.about.Default
