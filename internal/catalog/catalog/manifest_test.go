@@ -104,7 +104,7 @@ func TestProblems(t *testing.T) {
 		{"unknown tag", manifest + "tags: [nope]", "dir/x.yaml:5:8: tags: there is no tag nope"},
 		{"repeated tag", manifest + "tags: [known, known]", "known occurs twice"},
 		{"visible to nobody", manifest + "visibility: {}", "visibility: lists no company"},
-		{"visible to one", manifest + "visibility: anna", "visibility: must be everyone, or a mapping"},
+		{"visible to one", manifest + "visibility: anna", `visibility: must be "everyone" or a mapping`},
 		{"avatar missing", manifest + "avatar: a.png", "avatar: there is no file a.png"},
 		{"avatar outside", manifest + "avatar: ../a.png", "must be the name of a .png file"},
 		{"avatar no picture", manifest + "avatar: text.png", "text.png must be a PNG"},

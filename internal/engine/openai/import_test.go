@@ -130,7 +130,7 @@ func TestWhatCannotBeImported(t *testing.T) {
 	w := begin(t, openaitest.Options{Models: []string{"gpt-5"}})
 	for _, tt := range []struct{ model, call, want string }{
 		{"gpt-5", "", "set --call"},
-		{"gpt-5", "chat", "no call"},
+		{"gpt-5", "chat", "not supported"},
 		{"none", "", "no model"},
 	} {
 		if _, err := w.ImportTool(t.Context(), tt.model, tt.call, "x"); err == nil || !strings.Contains(err.Error(), tt.want) {
