@@ -104,7 +104,7 @@ func handleEvent(name, data string, progress func(float64)) (*Run, error) {
 	case "done":
 		var run Run
 		if err := json.Unmarshal([]byte(data), &run); err != nil {
-			return nil, fmt.Errorf("decode the event done: %w", err)
+			return nil, fmt.Errorf(`decode the "done" event: %w`, err)
 		}
 		return &run, nil
 	}

@@ -140,7 +140,7 @@ func (c auditListCmd) Run(p *program) error {
 		Limit:     c.Limit,
 	}
 	if c.Act != "" && len(f.Acts) == 0 {
-		return usageError{fmt.Errorf("--act: %q is not an audit act or a prefix of one", c.Act)}
+		return usageError{fmt.Errorf("--act: %q is neither an audit act nor the prefix of an audit act", c.Act)}
 	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
 		var all []audit.Record
@@ -198,7 +198,7 @@ func (c auditVerifyCmd) Run(p *program) error {
 		seq, hash, _ := strings.Cut(c.Head, ":")
 		n, err := strconv.ParseInt(seq, 10, 64)
 		if err != nil || hash == "" {
-			return usageError{errors.New("--head: the format is SEQ:HASH, as this command prints it")}
+			return usageError{errors.New("--head: must have the form SEQ:HASH, as printed by this command")}
 		}
 		kept = &audit.Head{Seq: n, Hash: hash}
 	}

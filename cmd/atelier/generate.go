@@ -128,12 +128,12 @@ func (c generateCmd) findTool(ctx context.Context, service *client.Client) (*cli
 	}
 	switch {
 	case len(all) == 0:
-		return nil, errors.New("the service offers this account no tools")
+		return nil, errors.New("no tools are available to this account")
 	case len(displayed) > 0:
 		return nil, usageError{fmt.Errorf("%q is a display name; the tool is called %s", c.Tool, strings.Join(displayed, " or "))}
 	}
 	slices.Sort(slugs)
-	return nil, usageError{fmt.Errorf("there is no tool %q; there are:\n  %s", c.Tool, wrapWords(withCommas(slugs), "  ", helpColumns-2))}
+	return nil, usageError{fmt.Errorf("there is no tool %q; available tools:\n  %s", c.Tool, wrapWords(withCommas(slugs), "  ", helpColumns-2))}
 }
 
 // toolSlug returns the tool's slug, which becomes a file name. The service is

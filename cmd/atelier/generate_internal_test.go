@@ -96,8 +96,8 @@ func TestGenerateKeepsWholeFiles(t *testing.T) {
 	t.Run("of a tool that is not there", func(t *testing.T) {
 		t.Parallel()
 		for name, want := range map[string]string{
-			"文":     "there is no tool \"文\"; there are:\n  picture, sound",
-			"Sound": "there is no tool \"Sound\"; there are:\n  picture, sound",
+			"文":     "there is no tool \"文\"; available tools:\n  picture, sound",
+			"Sound": "there is no tool \"Sound\"; available tools:\n  picture, sound",
 			"声":     "\"声\" is a display name; the tool is called sound",
 		} {
 			if _, err := generate(t, studio(t, "", "", true), name, t.TempDir()); err == nil || err.Error() != want {

@@ -36,7 +36,7 @@ type restoreCmd struct {
 // renames that folder at the end.
 func (c restoreCmd) Run(p *program) (err error) {
 	if p.cfg.Database != "" || p.cfg.Blobs != "" {
-		return usageError{errors.New("a backup is restored into a data folder: omit --database and --blobs")}
+		return usageError{errors.New("a backup can be restored only into a data folder: omit --database and --blobs")}
 	}
 	archive, err := c.openArchive()
 	if err != nil {

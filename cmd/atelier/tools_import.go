@@ -48,7 +48,7 @@ func (c importCmd) Run(p *program) error {
 	}
 	b, ok := backends[c.Backend]
 	if !ok {
-		return usageError{fmt.Errorf("there is no backend %s; the file that --backends names has %s", c.Backend,
+		return usageError{fmt.Errorf("there is no backend %s; the backends in the --backends file are %s", c.Backend,
 			cmp.Or(strings.Join(slices.Sorted(maps.Keys(backends)), ", "), "none"))}
 	}
 	e, shut, err := p.openBackend(b)
@@ -132,7 +132,7 @@ func (c importCmd) importWorkflow(ctx context.Context, e *comfyui.Engine, slug s
 	from := workflowimport.Request{Name: manifestdraft.Label(slug), File: slug + ".json", Engine: c.Backend}
 	switch {
 	case c.Last && c.Workflow != "":
-		return manifestdraft.Tool{}, nil, usageError{errors.New("--workflow and --last exclude each other")}
+		return manifestdraft.Tool{}, nil, usageError{errors.New("--workflow and --last cannot be used together")}
 	case c.Workflow != "":
 		data, err := readWorkflowFile(c.Workflow)
 		if err != nil {
@@ -175,7 +175,7 @@ func (c importCmd) importModel(ctx context.Context, e engine.Engine, slug string
 	switch e.(type) {
 	case *a1111.Engine, *openai.Engine:
 		if c.Output != "" {
-			return manifestdraft.Tool{}, usageError{errors.New("--output is for Cog, Replicate and fal only")}
+			return manifestdraft.Tool{}, usageError{errors.New("--output is allowed only for Cog, Replicate and fal")}
 		}
 	}
 	switch e := e.(type) {
@@ -196,7 +196,7 @@ func (c importCmd) importModel(ctx context.Context, e engine.Engine, slug string
 		}
 		return e.ImportTool(ctx, c.Model, c.Backend, c.Output)
 	}
-	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
+	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe its models; write the manifest by hand as shown in docs/backends.md")}
 }
 
 // writeManifest validates the manifest, then writes it and its files to the

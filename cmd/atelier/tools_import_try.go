@@ -61,11 +61,11 @@ func (p *program) tryTool(e engine.Engine, tool manifestdraft.Tool, slug string)
 	}
 	t := trial{Seconds: time.Since(started).Round(time.Millisecond).Seconds(), Results: sink.results}
 	if err == nil && len(sink.results) == 0 {
-		err = errors.New("the tool has no result")
+		err = errors.New("the tool made no result")
 	}
 	for _, r := range sink.results {
 		if err == nil && !slices.Contains(tool.Output.MimeTypes, r.MimeType) {
-			err = fmt.Errorf("a result is %s, but the manifest has %s", r.MimeType, strings.Join(tool.Output.MimeTypes, ", "))
+			err = fmt.Errorf("a result has the media type %s, but the manifest lists only %s", r.MimeType, strings.Join(tool.Output.MimeTypes, ", "))
 		}
 	}
 	if err != nil {

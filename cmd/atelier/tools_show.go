@@ -49,7 +49,7 @@ func noSuchTool(name string, all []*catalog.Tool) error {
 		return fmt.Errorf("there is no tool %q: the catalog is empty; atelier serve or atelier tools apply fills it", name)
 	}
 	slices.Sort(slugs)
-	return fmt.Errorf("there is no tool %q; there are:\n  %s", name, wrapWords(withCommas(slugs), "  ", helpColumns-2))
+	return fmt.Errorf("there is no tool %q; available tools:\n  %s", name, wrapWords(withCommas(slugs), "  ", helpColumns-2))
 }
 
 // toolRow is a tool with its input form as "tools show" prints it in JSON.

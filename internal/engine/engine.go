@@ -120,7 +120,7 @@ type File struct {
 // lease. Work whose id is in a checkpoint may then continue on its server. If
 // a context is cancelled for any other reason, the engine must cancel that
 // work.
-var ErrHandedOver = errors.New("another worker continues the run")
+var ErrHandedOver = errors.New("another worker is taking over the run")
 
 // IsHandedOver reports whether ctx was cancelled because another worker
 // continues the run.

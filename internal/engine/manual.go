@@ -94,9 +94,9 @@ func unknownWord(what, word string, known []string) string {
 		text += " (did you mean " + near + "?)"
 	}
 	if len(known) == 0 {
-		return text + "; there are none"
+		return text + "; none are supported"
 	}
-	return text + "; there are " + strings.Join(known, ", ")
+	return text + "; supported: " + strings.Join(known, ", ")
 }
 
 // JSONKeys returns the JSON keys of a struct's fields, in order.

@@ -37,10 +37,10 @@ func TestManual(t *testing.T) {
 	for _, c := range []struct{ with, want string }{
 		{`{"operation":"crop"}`, `[]`},
 		{`{"operation":"crop","seed":"seed","rename":{"a":"b"},"batch":2}`, `[]`},
-		{`{"operation":"corp"}`, `[{operation there is no operation corp (did you mean crop?); there are crop, resize}]`},
+		{`{"operation":"corp"}`, `[{operation there is no operation corp (did you mean crop?); supported: crop, resize}]`},
 		{`{}`, `[{ operation is required: one of crop, resize}]`},
-		{`{"operation":7}`, `[{operation there is no operation 7; there are crop, resize}]`},
-		{`{"operation":"crop","sede":"x","other":1}`, `[{other there is no setting other; there are batch, operation, rename, seed} {sede there is no setting sede (did you mean seed?); there are batch, operation, rename, seed}]`},
+		{`{"operation":7}`, `[{operation there is no operation 7; supported: crop, resize}]`},
+		{`{"operation":"crop","sede":"x","other":1}`, `[{other there is no setting other; supported: batch, operation, rename, seed} {sede there is no setting sede (did you mean seed?); supported: batch, operation, rename, seed}]`},
 		{`{"operation":"crop","batch":"two"}`, `[{batch must not be a string}]`},
 		{`{"operation":"crop","rename":{"a":1}}`, `[{rename must not be a number}]`},
 		{`{"operation":"crop","batch":-1}`, `[{ batch: must be above zero}]`},
@@ -54,7 +54,7 @@ func TestManual(t *testing.T) {
 		t.Errorf("an engine that takes anything refuses %v", all)
 	}
 	none := engine.ManifestSpec{Setting: func() any { return &struct{}{} }}
-	if got := fmt.Sprint(none.FindProblems(`{"voice":"low"}`)); got != "[{voice there is no setting voice; there are none}]" {
+	if got := fmt.Sprint(none.FindProblems(`{"voice":"low"}`)); got != "[{voice there is no setting voice; none are supported}]" {
 		t.Errorf("an engine that takes nothing: %s", got)
 	}
 }

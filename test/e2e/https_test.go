@@ -123,7 +123,7 @@ func TestCertificateFromFiles(t *testing.T) {
 	ask("replaced")
 	get("replaced")
 	write(t, dir, "cert.pem", "damaged")
-	awaitShown(t, "a warning", func() bool { return strings.Contains(n.stderr.String(), "the old one stays") })
+	awaitShown(t, "a warning", func() bool { return strings.Contains(n.stderr.String(), "still serving the old certificate") })
 	if cert := shown(roots, address, "atelier.test"); cert == nil || !cert.Equal(second.Leaf) {
 		t.Error("a damaged file replaced the certificate")
 	}

@@ -121,7 +121,7 @@ func (e Entry) checkChange() error {
 	_, from := e.Details["from"]
 	_, to := e.Details["to"]
 	if slices.Contains(Changes, e.Act) && !(from && to) {
-		return fmt.Errorf("audit: an entry %s needs the details from and to", e.Act)
+		return fmt.Errorf(`audit: an entry with the act %s requires the details "from" and "to"`, e.Act)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string, error)) error {
 	head, _, err := lockHead(ctx, tx) // the lock ensures that only one node at a time introduces seals
 	if err != nil {
-		return fmt.Errorf("introduce seals: %w", err)
+		return fmt.Errorf("start sealing rows: %w", err)
 	}
 	kept, err := Sealed(ctx, tx)
 	if err != nil || kept {
@@ -32,7 +32,7 @@ func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string
 	}
 	details, err := old()
 	if err != nil {
-		return fmt.Errorf("introduce seals: %w", err)
+		return fmt.Errorf("start sealing rows: %w", err)
 	}
 	if head.Seq == 0 && len(details) == 0 {
 		return putHead(ctx, tx, head)

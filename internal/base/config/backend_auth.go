@@ -64,7 +64,7 @@ func (v *HeaderValue) UnmarshalYAML(n *yaml.Node) error {
 	type plain HeaderValue
 	if n.Kind != yaml.MappingNode || len(n.Content) != 2 || n.Content[1].Kind != yaml.ScalarNode || n.Decode((*plain)(v)) != nil ||
 		!slices.Contains([]string{"value", "env", "file"}, n.Content[0].Value) {
-		return fmt.Errorf("line %d: the value of a header must be a text, {env: NAME} or {file: PATH}", n.Line)
+		return fmt.Errorf("line %d: the value of a header must be a string, {env: NAME} or {file: PATH}", n.Line)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ type HeaderValues map[string]HeaderValue
 // be secrets.
 func (v *HeaderValues) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: headers must be a list of names with values", n.Line)
+		return fmt.Errorf("line %d: headers must be a mapping of names to values", n.Line)
 	}
 	return n.Decode((*map[string]HeaderValue)(v))
 }
@@ -94,11 +94,11 @@ func (v HeaderValue) resolve(dir string, getenv func(string) string) (string, er
 		path := absoluteIn(dir, v.File)
 		text, err := os.ReadFile(path)
 		if value = strings.TrimSpace(string(text)); err != nil || value == "" {
-			return "", fmt.Errorf("%s cannot be read, or is empty", path)
+			return "", fmt.Errorf("%s is empty or cannot be read", path)
 		}
 	}
 	if value == "" || len(value) > maxHeaderValue || !isHeaderText(value) || strings.TrimSpace(value) != value {
-		return "", fmt.Errorf("the value must have from 1 to %d printable ASCII characters, without spaces around them", maxHeaderValue)
+		return "", fmt.Errorf("the value must have 1 to %d printable ASCII characters, without leading or trailing spaces", maxHeaderValue)
 	}
 	return value, nil
 }
@@ -115,7 +115,7 @@ func (b *Backend) fillRequestHeader(dir string, getenv func(string) string) erro
 	}
 
 	if len(b.Headers) > maxHeaders {
-		bad("headers: must be at most %d", maxHeaders)
+		bad("headers: at most %d are allowed", maxHeaders)
 		return errors.Join(problems...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
@@ -125,7 +125,7 @@ func (b *Backend) fillRequestHeader(dir string, getenv func(string) string) erro
 		}
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if _, taken := b.RequestHeader[canonical]; taken {
-			bad("headers: %s is set twice, or has the key already", canonical)
+			bad("headers: %s is set twice or already contains the key", canonical)
 			continue
 		}
 		value, err := b.Headers[name].resolve(dir, getenv)
@@ -152,18 +152,18 @@ func (b *Backend) setKeyHeader() error {
 			b.Auth = AuthBearer
 		}
 	case b.Key == "":
-		return errors.New("auth: needs a key: set key, key_env or key_file")
+		return errors.New("auth: requires a key: set key, key_env or key_file")
 	case !slices.Contains(authChoices, b.Auth):
 		return fmt.Errorf("auth: must be one of %s", strings.Join(authChoices, ", "))
 	}
 
 	switch {
 	case b.Auth == AuthHeader && b.KeyHeader == "":
-		return errors.New("auth: header needs key_header, the name of the header")
+		return errors.New(`"auth: header" requires key_header, the name of the header`)
 	case b.Auth != AuthHeader && b.KeyHeader != "":
-		return errors.New("key_header: is for auth: header only")
+		return errors.New(`key_header: allowed only with "auth: header"`)
 	case b.KeyHeader != "" && b.Key == "":
-		return errors.New("key_header: needs a key: set key, key_env or key_file")
+		return errors.New("key_header: requires a key: set key, key_env or key_file")
 	case b.Key == "":
 		return nil
 	}
@@ -175,7 +175,7 @@ func (b *Backend) setKeyHeader() error {
 		b.RequestHeader["Authorization"] = "Key " + b.Key
 	case AuthBasic:
 		if !strings.Contains(b.Key, ":") {
-			return errors.New("auth: basic needs a key of the form user:password")
+			return errors.New(`"auth: basic" requires a key of the form user:password`)
 		}
 		b.RequestHeader["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(b.Key))
 	case AuthHeader:
@@ -195,12 +195,12 @@ func checkHeaderName(name string) error {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 	}
 	if name == "" || len(name) > 100 || strings.ContainsFunc(name, func(r rune) bool { return !isToken(r) }) {
-		return fmt.Errorf("%.100q is not the name of a header", name)
+		return fmt.Errorf("%.100q is not a valid header name", name)
 	}
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	isPrefix := func(prefix string) bool { return strings.HasPrefix(canonical, prefix) }
 	if slices.Contains(reservedHeaders, canonical) || slices.ContainsFunc(reservedPrefixes, isPrefix) {
-		return fmt.Errorf("%s cannot be set, because it belongs to each request", canonical)
+		return fmt.Errorf("%s cannot be set: the program sets it for each request", canonical)
 	}
 	return nil
 }

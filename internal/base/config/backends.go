@@ -102,10 +102,10 @@ func ReadBackends(file string, getenv func(string) string) (map[string]Backend, 
 			bad(err)
 		}
 		if !backendName.MatchString(name) || len(name) > 64 {
-			bad(errors.New("a name has small letters, digits and dashes"))
+			bad(errors.New("a name must have 1 to 64 lower-case letters, digits and dashes"))
 		}
 		if slices.Contains(Shipped, name) {
-			bad(errors.New("the name is taken by an engine of the program"))
+			bad(errors.New("the name is reserved for a built-in engine"))
 		}
 		all[name] = b
 	}
@@ -139,7 +139,7 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	}
 	switch {
 	case given > 1:
-		bad("key, key_env and key_file exclude each other")
+		bad("only one of key, key_env and key_file can be set")
 	case b.KeyEnv != "":
 		if b.Key = getenv(b.KeyEnv); b.Key == "" {
 			bad("key_env: %s is not set", b.KeyEnv)
@@ -149,17 +149,17 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 		b.SecretFiles = append(b.SecretFiles, b.KeyFile)
 		text, err := os.ReadFile(b.KeyFile)
 		if b.Key = strings.TrimSpace(string(text)); err != nil || b.Key == "" {
-			bad("key_file: %s cannot be read, or is empty", b.KeyFile)
+			bad("key_file: %s is empty or cannot be read", b.KeyFile)
 		}
 	}
 	if !isHeaderText(b.Key) {
-		bad("key: must have printable ASCII characters only")
+		bad("key: must contain only printable ASCII characters")
 	}
 	if b.Parallel < 0 || b.Parallel > 1000 {
 		bad("parallel: must be from 0 to 1000")
 	}
 	if b.Timeout < 0 {
-		bad("timeout: must not be below 0")
+		bad("timeout: must not be negative")
 	}
 	if b.Files != "" && b.Files != "inline" && b.Files != "address" {
 		bad("files: must be inline or address")
@@ -190,14 +190,14 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 				continue
 			}
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-				bad("%s: must be an http:// or https:// address without a user and a query", name)
+				bad("%s: must be an http:// or https:// address without user name and query", name)
 			}
 		}
 		if len(b.Command) > 0 {
-			bad("command: is for exec only")
+			bad(`command: allowed only with "engine: exec"`)
 		}
 		if len(b.Read) > 0 || len(b.Write) > 0 {
-			bad("read and write: are for exec only")
+			bad(`read and write: allowed only with "engine: exec"`)
 		}
 	case b.Engine == Exec:
 		if len(b.Command) == 0 || b.Command[0] == "" {
@@ -214,7 +214,7 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 			}
 		}
 		if b.URL != "" || b.Key != "" || b.Auth != "" || b.KeyHeader != "" || len(b.Headers) > 0 {
-			bad("url, key, auth, key_header and headers: are for servers only")
+			bad(`url, key, auth, key_header and headers: not allowed with "engine: exec"`)
 		}
 	default:
 		bad("engine: must be one of %s", strings.Join(append(slices.Sorted(maps.Keys(servers)), Exec), ", "))

@@ -402,13 +402,13 @@ func (c *Config) CheckSettings() error {
 		}
 	}
 	if c.OIDC.Issuer != "" && c.OIDC.ClientID == "" {
-		bad("oidc.client_id", "must be set with oidc.issuer")
+		bad("oidc.client_id", "is required if oidc.issuer is set")
 	}
 	if c.OIDC.Name == "" || c.OIDC.Name == "password" {
-		bad("oidc.name", "must not be empty or password")
+		bad("oidc.name", `must not be empty or "password"`)
 	}
 	if len(c.Roles) == 0 {
-		bad("roles", "must name api, worker or both")
+		bad("roles", "must contain api, worker or both")
 	}
 	for _, r := range c.Roles {
 		if r != "api" && r != "worker" {
@@ -423,17 +423,17 @@ func (c *Config) CheckSettings() error {
 			bad(name, "must be above 0")
 		}
 		if least == "0" && n < 0 {
-			bad(name, "must not be below 0")
+			bad(name, "must not be negative")
 		}
 	})
 	if c.Limits.PageDefault > c.Limits.PageSize || c.Limits.ToolsPageDefault > c.Limits.PageSize {
-		bad("limits.page_size", "must not be below limits.page_default and limits.tools_page_default")
+		bad("limits.page_size", "must be at least limits.page_default and limits.tools_page_default")
 	}
 	if c.Runs.PollMin > c.Runs.PollMax {
-		bad("runs.poll_min", "must not be above runs.poll_max")
+		bad("runs.poll_min", "must be at most runs.poll_max")
 	}
 	if total := time.Duration(c.Shutdown.Delay + c.Shutdown.Timeout); total > 30*time.Second {
-		bad("shutdown.timeout", "together with shutdown.delay must be at most 30s")
+		bad("shutdown.timeout", "the sum of shutdown.timeout and shutdown.delay must be at most 30s")
 	}
 	c.validateHTTP(bad)
 	return problems.asError()

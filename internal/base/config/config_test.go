@@ -149,8 +149,8 @@ func TestMistakes(t *testing.T) {
 		{"no size", "", []string{"--limits.file-bytes=big"}, "not a number of bytes"},
 		{"no word", "", []string{"--signup=maybe"}, `"open","invite","closed"`},
 		{"zero", "", []string{"--limits.active-runs=0"}, "limits.active_runs: must be above 0"},
-		{"negative grant", "", []string{"--tokens.signup-grant=-1"}, "tokens.signup_grant: must not be below 0"},
-		{"negative retry", "", []string{"--webhook.retry-schedule=5s,-1s"}, "webhook.retry_schedule: must not be below 0"},
+		{"negative grant", "", []string{"--tokens.signup-grant=-1"}, "tokens.signup_grant: must not be negative"},
+		{"negative retry", "", []string{"--webhook.retry-schedule=5s,-1s"}, "webhook.retry_schedule: must not be negative"},
 		{"negative bytes", "", []string{"--limits.json-bytes=-1"}, "not a number of bytes"},
 		{"no time", "", []string{"--tokens.id-lifetime=0"}, "tokens.id_lifetime: must be above 0"},
 		{"roles", "", []string{"--roles=api,cook"}, `roles: "cook" is neither`},
@@ -159,18 +159,18 @@ func TestMistakes(t *testing.T) {
 		{"listen", "", []string{"--listen=8080"}, "listen: must be HOST:PORT"},
 		{"network", "", []string{"--webhook.allow-networks=10.0.0.0"}, "webhook.allow-networks"},
 		{"long shutdown", "", []string{"--shutdown.timeout=60s"}, "at most 30s"},
-		{"pages", "", []string{"--limits.page-size=10"}, "limits.page_size: must not be below"},
+		{"pages", "", []string{"--limits.page-size=10"}, "limits.page_size: must be at least"},
 		{"missing file", "", []string{"--config=/nowhere.yaml"}, "settings file"},
-		{"certificate without key", "", []string{"--http.tls-cert=c.pem"}, "http.tls_key: must be set with http.tls_cert"},
-		{"key without certificate", "", []string{"--http.tls-key=k.pem"}, "http.tls_cert: must be set with http.tls_key"},
-		{"two sources of certificates", "", []string{"--http.tls-cert=c.pem", "--http.tls-key=k.pem", "--http.acme-domains=a.example"}, "http.acme_domains: must not be set with http.tls_cert"},
+		{"certificate without key", "", []string{"--http.tls-cert=c.pem"}, "http.tls_key: is required if http.tls_cert is set"},
+		{"key without certificate", "", []string{"--http.tls-key=k.pem"}, "http.tls_cert: is required if http.tls_key is set"},
+		{"two sources of certificates", "", []string{"--http.tls-cert=c.pem", "--http.tls-key=k.pem", "--http.acme-domains=a.example"}, "http.acme_domains: cannot be used together with http.tls_cert"},
 		{"domain with a wildcard", "", []string{"--http.acme-domains=*.a.example"}, `"*.a.example" is not a domain`},
 		{"domain that is an address", "", []string{"--http.acme-domains=192.0.2.1"}, `"192.0.2.1" is not a domain`},
 		{"domain with a scheme", "", []string{"--http.acme-domains=https://a.example"}, "is not a domain"},
 		{"domain without a dot", "", []string{"--http.acme-domains=localhost"}, "is not a domain"},
 		{"plain directory", "", []string{"--http.acme-directory=http://a.example/dir"}, "http.acme_directory: must be an https:// address"},
 		{"email", "", []string{"--http.acme-email=me"}, "http.acme_email: must be a mail address"},
-		{"redirect to nothing", "", []string{"--http.redirect-listen=:80"}, "http.redirect_listen: needs http.tls_cert or http.acme_domains"},
+		{"redirect to nothing", "", []string{"--http.redirect-listen=:80"}, "http.redirect_listen: requires http.tls_cert or http.acme_domains"},
 		{"plain base url", "", []string{"--http.acme-domains=a.example", "--base-url=http://a.example"}, "base_url: must be an https:// address"},
 		{"any origin", "", []string{"--http.cors-origins=*"}, "http.cors_origins: must name each origin"},
 		{"null origin", "", []string{"--http.cors-origins=null"}, `"null" is not an origin`},
@@ -276,7 +276,7 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 	// What is wrong only together with others, or in itself.
 	_, _, err = parse(t, "limits:\n  active_runs: 0\n", map[string]string{"ATELIER_LISTEN": "nowhere"}, "--limits.page-size=10")
 	for _, want := range []string{
-		"atelier.yaml:2: limits.active_runs: must be above 0", "listen: must be HOST:PORT (ATELIER_LISTEN)", "limits.page_size: must not be below limits.page_default and limits.tools_page_default (--limits.page-size)",
+		"atelier.yaml:2: limits.active_runs: must be above 0", "listen: must be HOST:PORT (ATELIER_LISTEN)", "limits.page_size: must be at least limits.page_default and limits.tools_page_default (--limits.page-size)",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want %s", err, want)

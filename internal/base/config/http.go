@@ -15,13 +15,13 @@ var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-
 func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 	h := c.HTTP
 	if h.TLSCert != "" && h.TLSKey == "" {
-		bad("http.tls_key", "must be set with http.tls_cert")
+		bad("http.tls_key", "is required if http.tls_cert is set")
 	}
 	if h.TLSKey != "" && h.TLSCert == "" {
-		bad("http.tls_cert", "must be set with http.tls_key")
+		bad("http.tls_cert", "is required if http.tls_key is set")
 	}
 	if h.TLSCert != "" && len(h.ACMEDomains) > 0 {
-		bad("http.acme_domains", "must not be set with http.tls_cert: certificates come either from files or from ACME")
+		bad("http.acme_domains", "cannot be used together with http.tls_cert: certificates come either from files or from ACME")
 	}
 	for _, domain := range h.ACMEDomains {
 		if _, err := netip.ParseAddr(domain); err == nil || !domainName.MatchString(domain) || len(domain) > 253 {
@@ -41,7 +41,7 @@ func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 			bad("http.redirect_listen", "must be HOST:PORT")
 		}
 		if !c.HasTLS() {
-			bad("http.redirect_listen", "needs http.tls_cert or http.acme_domains")
+			bad("http.redirect_listen", "requires http.tls_cert or http.acme_domains")
 		}
 	}
 	if c.HasTLS() && strings.HasPrefix(c.BaseURL, "http://") {

@@ -42,7 +42,7 @@ const maxWaiting = 32
 
 // The errors of Acquire, in addition to the error of its context.
 var (
-	ErrNeverFits = errors.New("the request needs more memory than its lane has in total")
+	ErrNeverFits = errors.New("the request needs more memory than its lane (a share of the memory budget) can ever provide")
 	ErrCrowded   = errors.New("too many requests of this owner are waiting for memory")
 )
 

@@ -129,7 +129,7 @@ func (l *local) maintainJobs(ctx context.Context) {
 	case err != nil:
 		l.o.Log.WarnContext(ctx, "job maintenance failed", "error", err)
 	case taken > 0:
-		l.o.Log.WarnContext(ctx, "jobs of a lost worker taken over", "jobs", taken)
+		l.o.Log.WarnContext(ctx, "took over the jobs of a lost worker", "jobs", taken)
 	}
 }
 

@@ -62,7 +62,7 @@ func Drop(ctx context.Context, tx *sqldb.Tx, key Key) error {
 // e-mail address in lower case.
 func ForgetSubject(ctx context.Context, tx *sqldb.Tx, subject string) error {
 	if subject == "" {
-		return errors.New("rate limit: the subject whose counters are deleted must not be empty")
+		return errors.New("rate limit: cannot delete the counters of an empty subject")
 	}
 
 	names, err := sqldb.All(ctx, tx, `SELECT key FROM rate_key WHERE subject = $1 AND subject <> '' ORDER BY key`,

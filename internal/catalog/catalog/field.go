@@ -120,7 +120,7 @@ func (f *Field) CheckValue(value any) string {
 	case sizeFamily:
 		return f.sizeProblem(value)
 	case noValueFamily:
-		return "takes no value"
+		return "must not have a value"
 	default:
 		return "must be a reference to a file"
 	}

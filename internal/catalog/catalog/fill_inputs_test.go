@@ -87,7 +87,7 @@ func TestAllInputProblemsAtOnce(t *testing.T) {
 		"size":{"width":1},"picture":`+part(2)+`,"pictures":[`+part(1)+`,`+part(1)+`,`+anUpload+`,`+anItem+`],"film":{"kind":"UPLOAD_REF","id":"?"},"note":1,"line\nbreak\u202e":1}`)
 	in[strings.Repeat("k", 200)] = true
 	want := strings.TrimSpace(`
-inputs.head: Takes no value.
+inputs.head: Must not have a value.
 inputs.prompt: This field is required.
 inputs.title: Must be text.
 inputs.amount: Must be a number.
@@ -101,7 +101,7 @@ inputs.picture: There is no such file part.
 inputs.pictures: Must have at most 3 references.
 inputs.pictures.1: This file part is used twice.
 inputs.film: There is no such upload.
-inputs.note: Takes no value.
+inputs.note: Must not have a value.
 inputs.: This tool has no such field.
 inputs.Numbers: This tool has no such field.
 inputs.Prompt: This tool has no such field.

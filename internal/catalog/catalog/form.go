@@ -130,14 +130,14 @@ func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 			o.requireKey("html")
 		}
 		if l.Required {
-			o.addProblem("required", "a %s takes no value", l.Type)
+			o.addProblem("required", "a %s field must not have a value", l.Type)
 		}
 	}
 }
 
 func checkRange(o *mapping, d *Display) {
 	if d.Min != nil && d.Max != nil && *d.Min > *d.Max {
-		o.addProblem("min", "must not be above max")
+		o.addProblem("min", "must be at most max")
 	}
 }
 
@@ -208,7 +208,7 @@ func (f *formReader) readDefault(o *mapping, l *Field, kind fieldFamily) {
 		return
 	}
 	if kind == mediaFamily || kind == mediaListFamily || kind == noValueFamily {
-		o.addProblem("default", "a %s has no default", l.Type)
+		o.addProblem("default", "a %s field must not have a default", l.Type)
 		return
 	}
 

@@ -52,7 +52,7 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		"{workflow: flow.yaml}":                     "must be the name of a .json file",
 		"{workflow: bad.json}":                      "is not JSON",
 		"{workflow: two.json}":                      "is not JSON",
-		"{workflow: huge.json}":                     "bytes, at most",
+		"{workflow: huge.json}":                     "bytes; at most",
 		"{bind: good.json}":                         "is also set in engine.with",
 		"[good.json]":                               "must be a mapping",
 		"{workflow: deep.json}":                     "nested too deeply",

@@ -274,8 +274,8 @@ func TestInputs(t *testing.T) {
 		{"type: VIDEO", []string{upload, uploaded + " at 0", `"a"`, file, `null`, ``}},
 		{"type: AUDIO", []string{library, kept + " at 0", `[]`, file, `""`, ``}},
 		{"type: ASSET_3D", []string{upload, uploaded + " at 0", `false`, file, `{"kind":"URL"}`, kind}},
-		{"type: HEADER", []string{`"a"`, "Takes no value.", `true`, "Takes no value.", `{}`, "Takes no value.", `[]`, "Takes no value.", `null`, ``, `""`, ``}},
-		{"type: HTML, html: <p>", []string{`"a"`, "Takes no value.", `0`, "Takes no value.", `null`, ``}},
+		{"type: HEADER", []string{`"a"`, "Must not have a value.", `true`, "Must not have a value.", `{}`, "Must not have a value.", `[]`, "Must not have a value.", `null`, ``, `""`, ``}},
+		{"type: HTML, html: <p>", []string{`"a"`, "Must not have a value.", `0`, "Must not have a value.", `null`, ``}},
 	} {
 		tool := form(t, "key: x, label: X, "+field.settings)
 		for i := 0; i+1 < len(field.rows); i += 2 {

@@ -67,7 +67,7 @@ func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bo
 	form := &formReader{r: r, keys: map[string]bool{}}
 	t.Fields = form.readFields(o.readList("fields"), "fields", 0)
 	if len(form.keys) > maxFields {
-		o.addProblem("fields", "has %d fields, at most %d are allowed", len(form.keys), maxFields)
+		o.addProblem("fields", "has %d fields; at most %d are allowed", len(form.keys), maxFields)
 	}
 	return t
 }
@@ -101,7 +101,7 @@ func (r *manifestReader) readNumResults(o *mapping) *NumResults {
 	p.requireKey("max")
 	b.Default = p.readInteger("default", b.Min, 1, maxResults)
 	if b.Min > b.Max {
-		p.addProblem("min", "must not be above max")
+		p.addProblem("min", "must be at most max")
 	} else if b.Default < b.Min || b.Default > b.Max {
 		p.addProblem("default", "must be between min and max")
 	}
@@ -163,7 +163,7 @@ func (r *manifestReader) readVisibility(o *mapping) Visibility {
 		return Visibility{}
 	}
 	if n.Kind != yaml.MappingNode {
-		o.addProblem("visibility", "must be everyone, or a mapping with companies, teams or roles")
+		o.addProblem("visibility", `must be "everyone" or a mapping with companies, teams or roles`)
 		return Visibility{}
 	}
 
@@ -173,7 +173,7 @@ func (r *manifestReader) readVisibility(o *mapping) Visibility {
 	if !v.isRestricted() {
 		// An empty list must not mean "everyone", because that could show a
 		// tool that should be hidden.
-		o.addProblem("visibility", "lists no company, team or role; write everyone to show the tool to all")
+		o.addProblem("visibility", `lists no company, team or role; write "everyone" to show the tool to all people`)
 	}
 	return v
 }

@@ -221,7 +221,7 @@ func (o *mapping) readLongText(key string, limit int) string {
 		return ""
 	}
 	if c := utf8.RuneCountInString(n.Value); c > limit {
-		o.addProblem(key, "has %d characters, at most %d are allowed", c, limit)
+		o.addProblem(key, "has %d characters; at most %d are allowed", c, limit)
 	}
 	return n.Value
 }
@@ -334,7 +334,7 @@ func (o *mapping) readWords(key string) []string {
 		n = resolveAlias(n)
 		switch {
 		case n.Kind != yaml.ScalarNode || n.Tag != "!!str" || n.Value == "":
-			o.r.addProblem(n, "%s%s: must be a list of texts, none of them empty", o.path, key)
+			o.r.addProblem(n, "%s%s: must be a list of non-empty strings", o.path, key)
 		case slices.Contains(all, n.Value):
 			o.r.addProblem(n, "%s%s: %s occurs twice", o.path, key, n.Value)
 		default:

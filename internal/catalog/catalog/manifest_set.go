@@ -353,7 +353,7 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("there is no file %s", name)
 	}
 	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are allowed", name, info.Size(), limit)
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are allowed", name, info.Size(), limit)
 	}
 
 	text, err := fs.ReadFile(files, name)

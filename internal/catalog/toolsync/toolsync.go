@@ -127,7 +127,7 @@ func (c *Syncer) reloadManifests(ctx context.Context) error {
 	}
 
 	for _, w := range result.Warnings {
-		c.Log.Warn("manifest probably contains a mistake", "at", w.String())
+		c.Log.Warn("manifest may contain a mistake", "at", w.String())
 	}
 	if len(result.Unavailable) > 0 {
 		c.Log.Info("tools left out because their program is missing; run atelier tools doctor", "tools", strings.Join(result.Unavailable, ", "))
@@ -162,7 +162,7 @@ func (c *Syncer) logChanges(all []catalog.Change) {
 	}
 
 	c.Log.Info("catalog changed", attributes...)
-	c.Log.Debug("all changed items of the catalog", "items", strings.Join(names, ", "))
+	c.Log.Debug("full list of changed catalog items", "items", strings.Join(names, ", "))
 }
 
 // recentEdit is the time after an edit of a file during which another edit may

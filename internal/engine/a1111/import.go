@@ -54,7 +54,7 @@ func (e *Engine) ImportTool(ctx context.Context, model, call, engineName string)
 		err := e.draftUpscale(ctx, &t)
 		return t, err
 	}
-	return t, fmt.Errorf("there is no call %q: it is txt2img, img2img or upscale", call)
+	return t, fmt.Errorf("the call %q is not supported; supported calls: txt2img, img2img, upscale", call)
 }
 
 // draftDrawing completes the draft of a tool that makes pictures with a

@@ -67,7 +67,7 @@ func TestWhatCannotBeImported(t *testing.T) {
 		t.Errorf("models = %v, %v", names, err)
 	}
 	for _, tt := range []struct{ model, call, want string }{
-		{"", "dream", "no call"},
+		{"", "dream", "not supported"},
 		{"flux", "", "no model"},
 	} {
 		if _, err := w.ImportTool(t.Context(), tt.model, tt.call, "x"); err == nil || !strings.Contains(err.Error(), tt.want) {

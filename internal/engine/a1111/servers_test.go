@@ -225,7 +225,7 @@ func TestSettingsOfManifests(t *testing.T) {
 	t.Parallel()
 	for with, want := range map[string]string{
 		`{"call":"txt2img","markup":"allow"}`: "",
-		`{"call":"txt2img","markup":"some"}`:  "markup: must be refuse or allow",
+		`{"call":"txt2img","markup":"some"}`:  `markup: must be "refuse" or "allow"`,
 	} {
 		problems := a1111.ManifestSpec().FindProblems(with)
 		if (len(problems) > 0) != (want != "") || want != "" && !strings.Contains(problems[0].Message, want) {

@@ -67,7 +67,7 @@ type Client struct {
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the address must be an http:// or https:// URL without user and query") // the error does not repeat the URL, which may contain a password
+		return nil, errors.New("the address must be an http:// or https:// URL without user name and query") // the error does not repeat the URL, which may contain a password
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	c := &Client{base: u, header: o.Header, timeout: cmp.Or(o.Timeout, 30*time.Second)}
@@ -142,7 +142,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		err = errAddress
 	} else if !isSameServer(req.URL, c.base) || req.URL.User != nil { // the server's credentials are never sent to another host
-		err = fmt.Errorf("%w: the URL is of another server", netguard.ErrBlocked)
+		err = fmt.Errorf("%w: the URL points to another server", netguard.ErrBlocked)
 	}
 	if err != nil {
 		if body, ok := r.Body.(io.Closer); ok {

@@ -30,7 +30,7 @@ func (m Markup) CheckSetting() error {
 	if m == "" || m == "refuse" || m == allowMarkup {
 		return nil
 	}
-	return engine.ErrMisconfigured.WithCause(errors.New("markup: must be refuse or allow"))
+	return engine.ErrMisconfigured.WithCause(errors.New(`markup: must be "refuse" or "allow"`))
 }
 
 // MarkupKind is a kind of markup in prompts that an operator may allow.
@@ -131,5 +131,5 @@ func PlainName(text string) string {
 // markupFailure names the field and the kind of markup, but does not repeat the
 // text, which must not appear in logs.
 func markupFailure(key, kind string) error {
-	return engine.Fail(engine.Failed, fmt.Sprintf("The text in %q contains %s. This tool takes only plain text: remove it and start a new run.", key, kind))
+	return engine.Fail(engine.Failed, fmt.Sprintf("The text in %q contains %s. This tool accepts only plain text: remove the markup and start a new run.", key, kind))
 }

@@ -23,7 +23,7 @@ var (
 	// ErrUnconfirmed is the failure of a run whose create request got no
 	// response.
 	ErrUnconfirmed  = engine.Fail(engine.Failed, "The provider did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again.")
-	ErrJobLost      = engine.Fail(engine.Failed, "The provider no longer knows the job.")
+	ErrJobLost      = engine.Fail(engine.Failed, "The provider no longer has a record of the job.")
 	ErrJobCancelled = engine.Fail(engine.Failed, "The provider cancelled the job.")
 	ErrToolNoResult = engine.Fail(engine.Invalid, "The tool made no result.")
 	// ErrProviderFailed has the code Failed instead of Unavailable, because

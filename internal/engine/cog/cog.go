@@ -218,7 +218,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 	case "STARTING":
 		return engine.FailTransient(engine.Unavailable, "The tool's server is still starting. Try again later.")
 	}
-	return engine.FailTransient(engine.Unavailable, messageUnhealthy).WithCause(fmt.Errorf("status %.40q", h.Status))
+	return engine.FailTransient(engine.Unavailable, messageUnhealthy).WithCause(fmt.Errorf("unexpected status %.40q", h.Status))
 }
 
 // ImportTool drafts a tool's manifest from the schema that the server has for

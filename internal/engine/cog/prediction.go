@@ -139,7 +139,7 @@ type eventReader struct {
 }
 
 // errStop ends the reading of events.
-var errStop = errors.New("no more events are needed")
+var errStop = errors.New("stop reading events")
 
 // handleEvent handles one event. It returns errStop if no more events are
 // needed.
@@ -158,7 +158,7 @@ func (s *eventReader) handleEvent(ctx context.Context, name string, data []byte)
 		s.ended = true
 		s.failed = s.handleEnd(ctx, data)
 	case "error": // the server dropped events, because they were read too slowly
-		s.failed = engine.FailTransient(engine.Failed, messageBadResponse).WithCause(errors.New("the stream of events is incomplete"))
+		s.failed = engine.FailTransient(engine.Failed, messageBadResponse).WithCause(errors.New("the event stream is incomplete"))
 	}
 	if s.failed != nil || s.ended {
 		return errStop
@@ -228,7 +228,7 @@ func (p prediction) failure(ctx context.Context) error {
 	case "starting", "processing": // an earlier attempt with the same id is still running
 		return engine.FailTransient(engine.Unavailable, messageBusy)
 	}
-	return engine.Fail(engine.Failed, messageBadResponse).WithCause(fmt.Errorf("status %.40q", p.Status))
+	return engine.Fail(engine.Failed, messageBadResponse).WithCause(fmt.Errorf("unexpected status %.40q", p.Status))
 }
 
 // deliverOutput passes the results in an output of the prediction called id to

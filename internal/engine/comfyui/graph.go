@@ -38,7 +38,7 @@ func parseGraph(with string) (*graph, error) {
 		return nil, err
 	}
 	if len(g.Workflow) == 0 {
-		return nil, misconfigured("there is no workflow")
+		return nil, misconfigured("workflow: is required")
 	}
 	g.targets = map[string][]target{}
 	for id, n := range g.Workflow {
@@ -52,14 +52,14 @@ func parseGraph(with string) (*graph, error) {
 			id, name, ok := strings.Cut(input, ".")
 			n, there := g.Workflow[id]
 			if !ok || !there || name == "" {
-				return nil, misconfigured("bind: %s: there is no input %s", key, input)
+				return nil, misconfigured("bind: %s: the workflow has no input %s", key, input)
 			}
 			g.targets[key] = append(g.targets[key], target{n["inputs"].(map[string]any), name})
 		}
 	}
 	for _, id := range g.Outputs {
 		if _, ok := g.Workflow[id]; !ok {
-			return nil, misconfigured("outputs: there is no node %s", id)
+			return nil, misconfigured("outputs: the workflow has no node %s", id)
 		}
 	}
 	g.savers = g.findSavers()
@@ -160,12 +160,12 @@ func asScalar(v any) (any, error) {
 		return v, nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, errors.New("no number")
+			return nil, errors.New("the value is infinite or not a number")
 		}
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			return int64(v), nil
 		}
 		return v, nil
 	}
-	return nil, fmt.Errorf("a %T cannot be the value of an input", v)
+	return nil, fmt.Errorf("a value of type %T cannot be sent as an input", v)
 }

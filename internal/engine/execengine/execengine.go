@@ -54,7 +54,7 @@ func New(o Options) (*Engine, error) {
 		return nil, errors.New("command: the program must be an absolute path")
 	}
 	if slices.ContainsFunc(o.Command, func(s string) bool { return strings.ContainsRune(s, 0) }) {
-		return nil, errors.New("command: contains a zero byte")
+		return nil, errors.New("command: must not contain a NUL byte")
 	}
 	e := &Engine{
 		command: slices.Clone(o.Command),

@@ -112,7 +112,7 @@ func (n *programOutput) deliverResult(ctx context.Context, name string) error {
 		return nil // a result counts once, even if it is announced again
 	}
 	if !filepath.IsLocal(name) {
-		return errBadResult.WithCause(errors.New("the result is outside the folder"))
+		return errBadResult.WithCause(errors.New("the result file is outside the job's working folder"))
 	}
 	f, err := n.folder.OpenFile(name)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestOtherRequestsAreNotRead(t *testing.T) {
 
 	at, _ = queueOf(t, "", `{"status":"COMPLETED","request_id":"theirs"}`, `{"images":[{"url":"data:,a"}]}`)
 	e = fal.New(call(t, at, "key"), fal.Options{PollInterval: time.Millisecond})
-	if f := enginetest.MustFail(t, e, painting(painter, 1)); f.Transient || !strings.Contains(f.Error(), "about another request") {
+	if f := enginetest.MustFail(t, e, painting(painter, 1)); f.Transient || !strings.Contains(f.Error(), "belongs to another request") {
 		t.Errorf("failure = %v", f)
 	}
 }

@@ -107,7 +107,7 @@ func ManifestSpec() engine.ManifestSpec {
 				return err
 			}
 			if !endpointPattern.MatchString(s.Endpoint) {
-				return engine.ErrMisconfigured.WithCause(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
+				return engine.ErrMisconfigured.WithCause(errors.New("endpoint: must be the name of a fal endpoint, such as fal-ai/flux/dev"))
 			}
 			return nil
 		},

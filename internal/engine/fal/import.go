@@ -18,10 +18,10 @@ import (
 // empty, ImportTool guesses it.
 func (e *Engine) ImportTool(ctx context.Context, model, engineName, outputType string) (manifestdraft.Tool, error) {
 	if !endpointPattern.MatchString(model) {
-		return manifestdraft.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
+		return manifestdraft.Tool{}, errors.New("the name of an endpoint must have the form owner/name or owner/name/path")
 	}
 	if e.o.Catalog == nil {
-		return manifestdraft.Tool{}, errors.New("the address of the catalog is not set")
+		return manifestdraft.Tool{}, errors.New("the URL of the fal catalog is not set")
 	}
 	ctx, cancel := e.o.Catalog.WithTimeout(ctx)
 	defer cancel()

@@ -123,7 +123,7 @@ func (s queueState) position() int {
 
 // errCancelledBefore means that an earlier attempt cancelled the request when
 // its worker had to stop.
-var errCancelledBefore = errors.New("cancelled by an earlier try")
+var errCancelledBefore = errors.New("cancelled by an earlier attempt")
 
 // awaitRequest waits until the job's request number i has succeeded and
 // returns its response. A request that an earlier attempt cancelled is created
@@ -169,7 +169,7 @@ func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage,
 		return nil, false, err
 	}
 	if s.ID != "" && s.ID != t.checkpoint.IDs[i] {
-		return nil, false, backend.ErrBadResponse.WithCause(errors.New("the response is about another request"))
+		return nil, false, backend.ErrBadResponse.WithCause(errors.New("the response belongs to another request"))
 	}
 	switch s.Status {
 	case "COMPLETED":

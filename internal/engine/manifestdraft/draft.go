@@ -104,7 +104,7 @@ func ToolFromSchema(from Source) (Tool, error) {
 		return Tool{}, fmt.Errorf("read the model's inputs: %w", err)
 	}
 	if len(d.Missing) > 0 {
-		return Tool{}, fmt.Errorf("the model has required inputs without a matching field: %s", strings.Join(d.Missing, "; "))
+		return Tool{}, fmt.Errorf("no field type supports these required inputs of the model: %s", strings.Join(d.Missing, "; "))
 	}
 	return d.Tool(from.Name, from.Engine), nil
 }
@@ -201,7 +201,7 @@ func (b *drafter) addInput(i modelInput, rest []modelInput) {
 	case s.textPart("format") == "password" || s.flagPart("x-cog-secret") || s.flagPart("writeOnly"):
 		b.skipInput(i, "it is a secret")
 	case i.name == "-" || strings.HasSuffix(i.name, "[]"):
-		b.skipInput(i, "its name has another meaning in a manifest")
+		b.skipInput(i, "its name is reserved in manifests")
 	case !isWritable(i.name):
 		b.skipInput(i, "its name cannot be written in a manifest")
 	case isSafetySwitch(i.name):
@@ -218,7 +218,7 @@ func (b *drafter) addInput(i modelInput, rest []modelInput) {
 	default:
 		f, many := b.fieldFor(i)
 		if f.Type == "" {
-			b.skipInput(i, "no field type has such values")
+			b.skipInput(i, "no field type supports its values")
 			return
 		}
 		f.Key = b.keyFor(i.name)

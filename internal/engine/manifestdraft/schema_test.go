@@ -341,7 +341,7 @@ func TestLeftOut(t *testing.T) {
 	if len(d.Fields) != 1 || d.Fields[0].Key != "prompt" || !d.Fields[0].Required {
 		t.Errorf("fields = %+v, want the prompt", d.Fields)
 	}
-	if want := []string{"token: it is a secret", "words: no field type has such values"}; !reflect.DeepEqual(d.Missing, want) {
+	if want := []string{"token: it is a secret", "words: no field type supports its values"}; !reflect.DeepEqual(d.Missing, want) {
 		t.Errorf("missing = %q, want %q", d.Missing, want)
 	}
 }

@@ -62,11 +62,11 @@ func (s manifestSetting) checkSetting() error {
 	case !ok:
 		problem = fmt.Errorf("call: must be one of %s", strings.Join(slices.Sorted(maps.Keys(callFuncs)), ", "))
 	case s.Batch < 0:
-		problem = errors.New("batch: must not be below zero")
+		problem = errors.New("batch: must not be negative")
 	case !known:
-		problem = errors.New("dialect: must be localai, or left out for other servers")
+		problem = errors.New(`dialect: must be "localai", or omitted for other servers`)
 	case d.calls != nil && !slices.Contains(d.calls, s.Call):
-		problem = fmt.Errorf("call: this server has only the calls %s", strings.Join(d.calls, ", "))
+		problem = fmt.Errorf("call: this dialect supports only the calls %s", strings.Join(d.calls, ", "))
 	}
 	if problem != nil {
 		return engine.ErrMisconfigured.WithCause(problem)

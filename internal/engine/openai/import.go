@@ -63,7 +63,7 @@ func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) 
 	kind := e.detectProduct(ctx)
 	if call == "" {
 		if call = list[at].guessCall(); call == "" {
-			return manifestdraft.Tool{}, fmt.Errorf("the purpose of the model %q is unknown: name its call (images, edits, speech, videos or video-sync)", name)
+			return manifestdraft.Tool{}, fmt.Errorf("cannot tell which call the model %q supports: set --call to images, edits, speech, videos or video-sync", name)
 		}
 		if call == "videos" && kind == productLocalAI {
 			call = "video-sync"
@@ -71,10 +71,10 @@ func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) 
 	}
 	draw, ok := draftsByCall[call]
 	if !ok {
-		return manifestdraft.Tool{}, fmt.Errorf("there is no call %q: it is images, edits, speech, videos or video-sync", call)
+		return manifestdraft.Tool{}, fmt.Errorf("the call %q is not supported; supported calls: images, edits, speech, videos, video-sync", call)
 	}
 	if calls := productCalls[kind]; calls != nil && !slices.Contains(calls, call) {
-		return manifestdraft.Tool{}, fmt.Errorf("this server is %s, which has no call %q: it has %s", kind, call, strings.Join(calls, ", "))
+		return manifestdraft.Tool{}, fmt.Errorf("%s servers do not support the call %q; supported calls: %s", kind, call, strings.Join(calls, ", "))
 	}
 	t := manifestdraft.Tool{
 		Name:        titleOf(name),

@@ -129,8 +129,8 @@ func TestWhatCannotBeImported(t *testing.T) {
 	t.Parallel()
 	w := begin(t, openaitest.Options{Models: []string{"gpt-5"}})
 	for _, tt := range []struct{ model, call, want string }{
-		{"gpt-5", "", "name its call"},
-		{"gpt-5", "chat", "no call"},
+		{"gpt-5", "", "set --call"},
+		{"gpt-5", "chat", "not supported"},
 		{"none", "", "no model"},
 	} {
 		if _, err := w.ImportTool(t.Context(), tt.model, tt.call, "x"); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -138,7 +138,7 @@ func TestWhatCannotBeImported(t *testing.T) {
 		}
 	}
 	local := begin(t, openaitest.Options{Dialect: openaitest.LocalAI})
-	if _, err := local.ImportTool(t.Context(), "flux.1-schnell", "edits", "x"); err == nil || !strings.Contains(err.Error(), "LocalAI, which has no call") {
+	if _, err := local.ImportTool(t.Context(), "flux.1-schnell", "edits", "x"); err == nil || !strings.Contains(err.Error(), "LocalAI servers do not support the call") {
 		t.Errorf("edits of LocalAI: %v, want that it has none", err)
 	}
 	w.Stop()

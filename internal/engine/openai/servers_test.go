@@ -230,10 +230,10 @@ func TestSettingsOfDialects(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ with, want string }{
 		{`{"call":"images","dialect":"localai","markup":"allow","seed_max":9}`, ""},
-		{`{"call":"images","dialect":"lokal"}`, "dialect: must be localai"},
+		{`{"call":"images","dialect":"lokal"}`, `dialect: must be "localai"`},
 		{`{"call":"edits","dialect":"localai"}`, "only the calls images, speech, video-sync"},
-		{`{"call":"images","markup":"yes"}`, "markup: must be refuse or allow"},
-		{`{"call":"images","batch":-1}`, "must not be below zero"},
+		{`{"call":"images","markup":"yes"}`, `markup: must be "refuse" or "allow"`},
+		{`{"call":"images","batch":-1}`, "must not be negative"},
 	} {
 		problems := openai.ManifestSpec().FindProblems(tt.with)
 		if (len(problems) > 0) != (tt.want != "") || tt.want != "" && !strings.Contains(problems[0].Message, tt.want) {

@@ -132,7 +132,7 @@ func (t *task) makeVideos(ctx context.Context) error {
 }
 
 // errNotFound is the error for a video that the server no longer has.
-var errNotFound = errors.New("the server does not know the video")
+var errNotFound = errors.New("the server has no video with this id")
 
 // beginVideo creates video i on the server, and saves its id in the
 // checkpoint.

@@ -50,7 +50,7 @@ func apiOf(t *testing.T, snapshot string) string {
 func TestOtherPredictionsAreNotRead(t *testing.T) {
 	t.Parallel()
 	e := replicate.New(call(t, apiOf(t, `{"id":"theirs","status":"succeeded","output":"data:,a"}`), "r8"), replicate.Options{PollInterval: time.Millisecond})
-	if f := enginetest.MustFail(t, e, painting(official, 1)); f.Transient || !strings.Contains(f.Error(), "about another prediction") {
+	if f := enginetest.MustFail(t, e, painting(official, 1)); f.Transient || !strings.Contains(f.Error(), "belongs to another prediction") {
 		t.Errorf("failure = %v", f)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // type; if it is empty, ImportTool guesses it.
 func (e *Engine) ImportTool(ctx context.Context, model, engineName, outputType string) (manifestdraft.Tool, error) {
 	if !pairPattern.MatchString(model) {
-		return manifestdraft.Tool{}, errors.New("a model must be given as owner/name")
+		return manifestdraft.Tool{}, errors.New("the name of a model must have the form owner/name")
 	}
 	ctx, cancel := e.c.WithTimeout(ctx)
 	defer cancel()

@@ -126,7 +126,7 @@ func ManifestSpec() engine.ManifestSpec {
 				return err
 			}
 			if _, err := s.createPath(); err != nil {
-				return engine.ErrMisconfigured.WithCause(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
+				return engine.ErrMisconfigured.WithCause(errors.New("must have exactly one of model, version and deployment; a model or deployment must have the form owner/name"))
 			}
 			return nil
 		},

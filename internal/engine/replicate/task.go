@@ -147,7 +147,7 @@ func (t *task) queryPrediction(ctx context.Context, id string) (p prediction, er
 	defer cancel()
 	err = t.e.c.CallJSON(ctx, "GET", "predictions/"+url.PathEscape(id), nil, &p)
 	if err == nil && p.ID != id {
-		err = backend.ErrBadResponse.WithCause(errors.New("the response is about another prediction"))
+		err = backend.ErrBadResponse.WithCause(errors.New("the response belongs to another prediction"))
 	}
 	return p, err
 }

@@ -44,7 +44,7 @@ const maxSide = 1 << 14
 func (o *outputStep) validate() error {
 	switch {
 	case min(o.Width, o.Height, o.SizeMB, o.Index, o.Times) < 0 || max(o.Width, o.Height) > maxSide || !(o.Seconds >= 0 && o.Seconds <= maxSide):
-		return errors.New("a number of the output is out of range")
+		return errors.New("an output contains a number that is out of range")
 	case o.Echo != "" && o.Kind != "":
 		return errors.New("an output cannot have both echo and kind")
 	case o.Echo != "":
@@ -55,7 +55,7 @@ func (o *outputStep) validate() error {
 		return nil
 	case "wav":
 		if o.SizeMB > 0 {
-			return errors.New("an output of the kind wav has seconds instead of size_mb")
+			return errors.New("an output of the kind wav must use seconds instead of size_mb")
 		}
 		return nil
 	}

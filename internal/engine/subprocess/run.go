@@ -135,7 +135,7 @@ func (k *runningProgram) startProcess() (*os.Process, error) {
 // first process.
 func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) } // fails if no process is left
 
-var errFolder = errors.New("its folder exceeded the size limit")
+var errFolder = errors.New("the job's working folder exceeded the size limit")
 
 // watchUsage measures the size of the folder at intervals until the program
 // has ended. It kills the program if the folder exceeds its limit.
@@ -168,7 +168,7 @@ func (k *runningProgram) exitError(ctx, life context.Context) error {
 	if err := parseLaunchError(k.status, k.program.Path); err != nil {
 		return fmt.Errorf("program: start: %w", err)
 	}
-	e := &Exit{Code: k.state.ExitCode(), Why: "it ended with " + k.state.String(), Tail: k.streams.tail.String()}
+	e := &Exit{Code: k.state.ExitCode(), Why: "the program ended with " + k.state.String(), Tail: k.streams.tail.String()}
 	limits := k.program.Limits
 	switch signal := k.endSignal(); {
 	case errors.Is(context.Cause(life), errFolder), limits.Folder > 0 && k.usage.total > limits.Folder:
@@ -180,7 +180,7 @@ func (k *runningProgram) exitError(ctx, life context.Context) error {
 		return ctx.Err()
 	case signal == syscall.SIGXFSZ, limits.File > 0 && k.usage.largest >= limits.File:
 		e.limit = true
-		e.Why = "it exceeded the file size limit, and ended with " + k.state.String()
+		e.Why = "the program exceeded the file size limit and ended with " + k.state.String()
 	}
 	return e
 }

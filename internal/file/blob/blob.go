@@ -175,7 +175,7 @@ const (
 
 func checkKey(key string) error {
 	if len(key) > maxKey {
-		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed", ErrBadKey, len(key), maxKey)
+		return fmt.Errorf("%w: the key has %d bytes; at most %d are allowed", ErrBadKey, len(key), maxKey)
 	}
 	for segment := range strings.SplitSeq(key, "/") {
 		if segment == "" || segment == "." || segment == ".." || len(segment) > maxSegment || strings.ContainsFunc(segment, isForbiddenRune) {

@@ -57,7 +57,7 @@ func openS3(ctx context.Context, a s3Address, accessKey, secretKey string) (*buc
 
 func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 	if accessKey == "" || secretKey == "" {
-		return nil, errors.New("S3 needs an access key and a secret key")
+		return nil, errors.New("S3 requires an access key and a secret key")
 	}
 
 	transport := a.newTransport()
@@ -224,7 +224,7 @@ func totalSize(contentRange string) (int64, error) {
 	return n, nil
 }
 
-var errStalled = errors.New("the server stopped sending")
+var errStalled = errors.New("the server stopped sending data")
 
 // objectBody is a reader of an S3 object that fails if no bytes arrive for
 // stallTimeout.

@@ -49,7 +49,7 @@ func parseS3(u *url.URL) (s3Address, error) {
 
 	endpoint, err := url.Parse(query.Get("endpoint"))
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return s3Address{}, errors.New("the S3 address needs the parameter endpoint=https://host:port (or http://)")
+		return s3Address{}, errors.New("the S3 address requires the parameter endpoint=https://host:port (or http://)")
 	}
 	if endpoint.User != nil {
 		return s3Address{}, errors.New("the S3 endpoint must not contain credentials; set the access key and the secret key instead")
@@ -82,7 +82,7 @@ func (a s3Address) newTransport() *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if !strings.EqualFold(address, only) {
-				return nil, fmt.Errorf("connection to %s refused: the configured endpoint is %s", address, only)
+				return nil, fmt.Errorf("refusing to connect to %s: only the configured endpoint %s is allowed", address, only)
 			}
 			return dialer.DialContext(ctx, network, address)
 		},

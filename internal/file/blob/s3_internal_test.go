@@ -34,7 +34,7 @@ func TestOnlyTheEndpointIsReached(t *testing.T) {
 			t.Errorf("%s: a proxy may be used", endpoint)
 		}
 		for _, other := range []string{"169.254.169.254:80", "127.0.0.1:2", "s3.amazonaws.com:443", "bucket.s3.eu-west-1.amazonaws.com:443", "[::2]:80"} {
-			if _, err := tr.DialContext(t.Context(), "tcp", other); err == nil || !strings.Contains(err.Error(), "refused") {
+			if _, err := tr.DialContext(t.Context(), "tcp", other); err == nil || !strings.Contains(err.Error(), "refusing to connect") {
 				t.Errorf("%s: dial %s = %v, want a refusal", endpoint, other, err)
 			}
 		}

@@ -31,7 +31,7 @@ var acceptedTypes = []string{
 // acceptedTypes; otherwise only the bytes determine the format.
 func detectFormat(head []byte, w Options) (media.Format, error) {
 	if claimed, _, _ := mime.ParseMediaType(w.DeclaredType); !slices.Contains(acceptedTypes, claimed) {
-		return media.Format{}, fault.New(fault.UnsupportedMediaType, "Files with this Content-Type are not accepted here.")
+		return media.Format{}, fault.New(fault.UnsupportedMediaType, "This Content-Type is not supported.")
 	}
 
 	f, ok := media.Sniff(head)
@@ -43,7 +43,7 @@ func detectFormat(head []byte, w Options) (media.Format, error) {
 		return f, fault.New(fault.UnsupportedMediaType, "The file type is not supported.")
 	}
 	if len(w.Types) > 0 && !slices.Contains(w.Types, f.Type) {
-		return f, fault.New(fault.UnsupportedMediaType, "Files of this type are not accepted here.").With("mime_type", f.MimeType)
+		return f, fault.New(fault.UnsupportedMediaType, "This request does not accept files of this type.").With("mime_type", f.MimeType)
 	}
 	return f, nil
 }

@@ -37,7 +37,7 @@ type SweepHold struct {
 
 // ErrHoldExpired means that a sweep hold expired during a backup, so that
 // files may have been deleted before they were copied.
-var ErrHoldExpired = errors.New("the backup did not renew its hold on deleted files in time, so that files may be missing from the backup; run it again")
+var ErrHoldExpired = errors.New("the backup did not renew its hold on deleted files in time, so files may be missing from the backup; run the backup again")
 
 // HoldSweep prevents SweepFiles from deleting content until ReleaseHold is
 // called, and renews the hold in the background.

@@ -109,7 +109,7 @@ func (l *Analyzer) analyzeFormat(ctx context.Context, t DecodeRequest, f Format,
 		return facts, readError(f.Type, err)
 	}
 	if found, ok := Sniff(head); !ok || found.MimeType != f.MimeType {
-		return facts, damagedError(f.Type, "it is no "+f.MimeType)
+		return facts, damagedError(f.Type, "the content does not match the media type "+f.MimeType)
 	}
 
 	switch f.MimeType {

@@ -35,12 +35,12 @@ func wavDuration(s *source) (time.Duration, error) {
 			n = s.size - at
 		}
 		if n > s.size-at {
-			return 0, damagedError(Audio, "a chunk exceeds the file")
+			return 0, damagedError(Audio, "a chunk extends past the end of the file")
 		}
 
 		switch {
 		case name == "fmt " && bytesPerSample != 0:
-			return 0, damagedError(Audio, "two fmt chunks")
+			return 0, damagedError(Audio, "the file has two fmt chunks")
 		case name == "fmt ":
 			if b, err = s.peekBytes(at, 16); n < 16 || err != nil {
 				return 0, damagedError(Audio, "the fmt chunk is too short")
@@ -55,17 +55,17 @@ func wavDuration(s *source) (time.Duration, error) {
 				return 0, damagedError(Audio, "the fmt chunk is unsupported or inconsistent")
 			}
 		case name == "data" && bytesPerSample == 0:
-			return 0, damagedError(Audio, "data before the fmt chunk")
+			return 0, damagedError(Audio, "the data chunk precedes the fmt chunk")
 		case name == "data":
 			if n < bytesPerSample {
-				return 0, damagedError(Audio, "no samples")
+				return 0, damagedError(Audio, "the file has no audio samples")
 			}
 			return toDuration(float64(n/bytesPerSample), float64(rate)), nil
 		}
 
 		at += n + n&1
 	}
-	return 0, damagedError(Audio, "too many chunks")
+	return 0, damagedError(Audio, "the file has too many chunks")
 }
 
 func flacDuration(s *source) (time.Duration, error) {
@@ -74,7 +74,7 @@ func flacDuration(s *source) (time.Duration, error) {
 		return 0, readError(Audio, err)
 	}
 	if b[0]&0x7f != 0 || b[1] != 0 || b[2] != 0 || b[3] != 34 {
-		return 0, damagedError(Audio, "no STREAMINFO")
+		return 0, damagedError(Audio, "the STREAMINFO block is missing")
 	}
 
 	last := b[0]&0x80 != 0
@@ -82,7 +82,7 @@ func flacDuration(s *source) (time.Duration, error) {
 	rate := info >> 44
 	samples := info & (1<<36 - 1)
 	if rate == 0 {
-		return 0, damagedError(Audio, "no sample rate")
+		return 0, damagedError(Audio, "the sample rate is 0")
 	}
 
 	at := int64(4 + 4 + 34)
@@ -101,7 +101,7 @@ func flacDuration(s *source) (time.Duration, error) {
 		return 0, readError(Audio, err)
 	}
 	if !last || b[0] != 0xff || b[1]&0xfe != 0xf8 {
-		return 0, damagedError(Audio, "no frame after the metadata")
+		return 0, damagedError(Audio, "there is no audio frame after the metadata")
 	}
 	return toDuration(float64(samples), float64(rate)), nil
 }
@@ -160,10 +160,10 @@ func oggDuration(s *source) (time.Duration, error) {
 	first, ok := parseOggPage(b)
 	c := parseOggCodec(first.packet)
 	if !ok || !first.first || c == nil || c.rate == 0 {
-		return 0, damagedError(Audio, "no Vorbis or Opus stream")
+		return 0, damagedError(Audio, "the file does not begin with a Vorbis or Opus stream")
 	}
 	if b, err = s.peekBytes(first.length, 5); err != nil || string(b) != "OggS\x00" {
-		return 0, damagedError(Audio, "no second page")
+		return 0, damagedError(Audio, "the second Ogg page is missing")
 	}
 
 	// A page has at most 27+255+255*255 bytes, so the last page is within that
@@ -176,7 +176,7 @@ func oggDuration(s *source) (time.Duration, error) {
 	for end := len(tail); ; {
 		at := bytes.LastIndex(tail[:end], []byte("OggS"))
 		if at < 0 {
-			return 0, damagedError(Audio, "no last page")
+			return 0, damagedError(Audio, "the last Ogg page is missing")
 		}
 
 		p, ok := parseOggPage(tail[at:])

@@ -29,7 +29,7 @@ type flacBlock struct {
 func visitFLACBlocks(s *source, at, end int64, visit func(flacBlock)) (int64, error) {
 	for range maxChunks {
 		if end-at < 4 {
-			return 0, errors.New("a metadata block exceeds the file")
+			return 0, errors.New("a metadata block extends past the end of the file")
 		}
 
 		b, err := s.peekBytes(at, 4)
@@ -41,7 +41,7 @@ func visitFLACBlocks(s *source, at, end int64, visit func(flacBlock)) (int64, er
 		block.from = at + 4
 		block.to = block.from + (int64(b[1])<<16 | int64(b[2])<<8 | int64(b[3]))
 		if block.to > end {
-			return 0, errors.New("a metadata block exceeds the file")
+			return 0, errors.New("a metadata block extends past the end of the file")
 		}
 
 		visit(block)
@@ -50,7 +50,7 @@ func visitFLACBlocks(s *source, at, end int64, visit func(flacBlock)) (int64, er
 			return at, nil
 		}
 	}
-	return 0, errors.New("too many metadata blocks")
+	return 0, errors.New("the file has too many metadata blocks")
 }
 
 // blankFLACBlocks turns the metadata blocks in a range, except those that
@@ -83,7 +83,7 @@ func planFLAC(s *source) ([]part, error) {
 		return nil, err
 	}
 	if string(b) != "fLaC" {
-		return nil, errors.New("no FLAC signature")
+		return nil, errors.New("the FLAC signature is missing")
 	}
 
 	var blocks []flacBlock
@@ -97,7 +97,7 @@ func planFLAC(s *source) ([]part, error) {
 		return nil, err
 	}
 	if len(blocks) == 0 {
-		return nil, errors.New("no STREAMINFO")
+		return nil, errors.New("the STREAMINFO block is missing")
 	}
 
 	parts := []part{{data: []byte("fLaC")}}

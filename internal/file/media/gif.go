@@ -17,7 +17,7 @@ func (g *gifParser) parseHeader() error {
 		return err
 	}
 	if v := string(b[:6]); v != "GIF87a" && v != "GIF89a" {
-		return damagedError(Image, "no GIF signature")
+		return damagedError(Image, "the GIF signature is missing")
 	}
 
 	g.width = int(binary.LittleEndian.Uint16(b[6:]))
@@ -54,7 +54,7 @@ func (g *gifParser) parseBlock() error {
 		return g.parseExtension()
 	case 0x3b:
 		if g.frames == 0 {
-			return damagedError(Image, "no frame")
+			return damagedError(Image, "the GIF has no frames")
 		}
 
 		g.out = append(g.out, b)
@@ -63,7 +63,7 @@ func (g *gifParser) parseBlock() error {
 		g.step = g.expectEnd
 		return nil
 	}
-	return damagedError(Image, fmt.Sprintf("unknown block %#x", b))
+	return damagedError(Image, fmt.Sprintf("the GIF has an unknown block %#x", b))
 }
 
 func (g *gifParser) parseFrame() error {
@@ -74,7 +74,7 @@ func (g *gifParser) parseFrame() error {
 
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
 	if at(0)+at(4) > g.width || at(2)+at(6) > g.height {
-		return damagedError(Image, "a frame exceeds the picture")
+		return damagedError(Image, "a frame extends past the edges of the picture")
 	}
 	g.frames++
 	g.largest = max(g.largest, int64(at(4))*int64(at(6)))

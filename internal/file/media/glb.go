@@ -21,7 +21,7 @@ func findScene(s *source) (span, error) {
 		return span{}, readError(Model, err)
 	}
 	if string(b[:4]) != "glTF" || binary.LittleEndian.Uint32(b[4:]) != 2 {
-		return span{}, damagedError(Model, "not GLB version 2")
+		return span{}, damagedError(Model, "the file is not GLB version 2")
 	}
 	if int64(binary.LittleEndian.Uint32(b[8:])) != s.size {
 		return span{}, damagedError(Model, "the length in the header differs from the file size")
@@ -46,7 +46,7 @@ func findScene(s *source) (span, error) {
 		at += 8 + int64(binary.LittleEndian.Uint32(b))
 	}
 	if at != s.size {
-		return span{}, damagedError(Model, "the chunks do not fill the file")
+		return span{}, damagedError(Model, "the chunks do not end at the end of the file")
 	}
 	return json, nil
 }
@@ -68,7 +68,7 @@ func checkScene(s *source, at span) error {
 		return wrapDamaged(Model, err)
 	}
 	if head.Asset == nil || head.Asset.Version == "" {
-		return damagedError(Model, "the scene has no asset")
+		return damagedError(Model, "the scene has no asset property")
 	}
 	return nil
 }

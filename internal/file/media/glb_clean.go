@@ -99,7 +99,7 @@ func (c *sceneScanner) scanValue(path string, depth int) error {
 		_, err = c.scanString()
 		return err
 	case ',', ':', ']', '}':
-		return errors.New("a value is missing")
+		return errors.New("a JSON value is missing")
 	}
 	return c.scanLiteral()
 }
@@ -125,7 +125,7 @@ func (c *sceneScanner) scanObject(path string, depth int) error {
 			return err
 		}
 		if b, err := c.nextByte(true); err != nil || b != '"' {
-			return errors.Join(err, errors.New("a name is missing"))
+			return errors.Join(err, errors.New("the name of a JSON member is missing"))
 		}
 
 		key, err := c.scanString()
@@ -133,7 +133,7 @@ func (c *sceneScanner) scanObject(path string, depth int) error {
 			return err
 		}
 		if b, err := c.nextByte(true); err != nil || b != ':' {
-			return errors.Join(err, errors.New("a colon is missing"))
+			return errors.Join(err, errors.New("a colon is missing in a JSON object"))
 		}
 
 		inner := "/"

@@ -39,7 +39,7 @@ func (h *heifParser) parseSignature() error {
 		return readError(Image, err)
 	}
 	if string(head[4:]) != "ftyp" {
-		return damagedError(Image, "no ftyp box")
+		return damagedError(Image, "the ftyp box is missing")
 	}
 
 	h.step = h.parseBox
@@ -84,12 +84,12 @@ func (h *heifParser) parseBox() error {
 	switch name {
 	case "ftyp":
 		if h.pos != 8 || body > maxPeek {
-			return damagedError(Image, "a second or oversized ftyp box")
+			return damagedError(Image, "the file has two ftyp boxes, or its ftyp box is too large")
 		}
 		h.copyBytes(body, false)
 	case "meta":
 		if h.hasMeta || body > maxMeta {
-			return damagedError(Image, "a second or oversized meta box")
+			return damagedError(Image, "the file has two meta boxes, or its meta box is too large")
 		}
 		h.hasMeta = true
 		if err := h.parseMeta(int(body)); err != nil {
@@ -108,7 +108,7 @@ func (h *heifParser) parseBox() error {
 		return nil
 	default:
 		if endless {
-			return damagedError(Image, "a box without an end")
+			return damagedError(Image, "a box that must have a size has none")
 		}
 		copy(kind, "free")
 		h.copyBytes(body, true)
@@ -187,7 +187,7 @@ func (h *heifParser) parseMeta(n int) error {
 	m.zeroMetadata()
 	h.width, h.height = m.primaryDimensions()
 	if h.width <= 0 || h.height <= 0 {
-		return damagedError(Image, "the picture has no size")
+		return damagedError(Image, "the size of the picture is missing")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (j *jpegParser) parseSOI() error {
 		return err
 	}
 	if b[0] != 0xff || b[1] != 0xd8 {
-		return damagedError(Image, "no SOI marker")
+		return damagedError(Image, "the SOI marker is missing")
 	}
 
 	j.step = j.parseSegment
@@ -66,7 +66,7 @@ func (j *jpegParser) parseSegment() error {
 		return nil
 	case b == 0xd9:
 		if j.scans == 0 {
-			return damagedError(Image, "no scan")
+			return damagedError(Image, "the JPEG has no scan")
 		}
 
 		j.canDecode = true
@@ -100,7 +100,7 @@ func (j *jpegParser) parseSegment() error {
 			return fault.New(fault.Invalid, "The picture has too many progressive scans.")
 		}
 		if j.components == 0 {
-			return damagedError(Image, "a scan before the frame header")
+			return damagedError(Image, "a scan precedes the frame header")
 		}
 
 		j.out = append(j.out, head[:]...)
@@ -112,14 +112,14 @@ func (j *jpegParser) parseSegment() error {
 	case 0xc3 <= b && b <= 0xcf:
 		return fault.New(fault.Invalid, "This kind of JPEG file is not supported.")
 	}
-	return damagedError(Image, fmt.Sprintf("unknown marker %#x", b))
+	return damagedError(Image, fmt.Sprintf("the JPEG has an unknown marker %#x", b))
 }
 
 // parseFrameHeader parses the frame header, which contains the size of the
 // picture.
 func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	if j.components != 0 {
-		return damagedError(Image, "two frame headers")
+		return damagedError(Image, "the JPEG has two frame headers")
 	}
 
 	b, err := j.keepBytes(n)
@@ -212,7 +212,7 @@ func (j *jpegParser) copyScan() error {
 func (j *jpegParser) decodeMemory(size int64) (int64, string) {
 	pixels := int64(j.width+32) * int64(j.height+32) // rounded up to whole blocks
 	if blocks := int64(j.width) * int64(j.height) / 64; size*8 < blocks {
-		return 0, "too few bytes for so many pixels"
+		return 0, "the file has too few bytes for its number of pixels"
 	}
 
 	bytesPerPixel := int64(j.components)

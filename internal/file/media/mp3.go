@@ -148,7 +148,7 @@ func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 			return first, at, err
 		}
 	}
-	return mp3Frame{}, 0, damagedError(Audio, "no frames")
+	return mp3Frame{}, 0, damagedError(Audio, "the MP3 has no frames")
 }
 
 // followMP3Frames reports whether enough frames of the same kind follow the

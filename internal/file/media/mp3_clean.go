@@ -31,7 +31,7 @@ func planMP3(s *source) ([]part, error) {
 			return nil, err
 		}
 		if len(parts) == maxMP3Gaps {
-			return nil, errors.New("too many bytes between the frames")
+			return nil, errors.New("there are too many bytes between the frames")
 		}
 
 		parts = append(parts, part{span: span{at, end}})

@@ -29,13 +29,13 @@ type boxReader struct {
 	limit    int
 }
 
-var errBox = errors.New("a box exceeds its parent")
+var errBox = errors.New("a box extends past the end of its parent box")
 
 // visitBoxes calls visit for each box between the offsets start and end.
 func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 	for start < end {
 		if w.boxCount++; w.boxCount > cmp.Or(w.limit, maxBoxes) {
-			return errors.New("too many boxes")
+			return errors.New("the file has too many boxes")
 		}
 
 		b, err := w.peekBytes(start, 8)
@@ -103,7 +103,7 @@ func measureMP4(s *source) (videoInfo, error) {
 		switch b.kind {
 		case "moov":
 			if f.hasHeader {
-				return errors.New("two moov boxes")
+				return errors.New("the file has two moov boxes")
 			}
 			f.hasHeader = true
 			return w.parseMovie(b, &f)
@@ -117,7 +117,7 @@ func measureMP4(s *source) (videoInfo, error) {
 	case err != nil:
 		return f, wrapDamaged(Video, err)
 	case !f.hasHeader || !f.hasData:
-		return f, damagedError(Video, "no moov or no mdat box")
+		return f, damagedError(Video, "the moov box or the mdat box is missing")
 	case !f.hasVideo:
 		return f, fault.New(fault.Invalid, "The file does not contain a video track.")
 	case f.width == 0 || f.height == 0:
@@ -153,7 +153,7 @@ func (w *boxReader) parseMovie(moov box, f *videoInfo) error {
 		return err
 	})
 	if err == nil && scale == 0 {
-		err = errors.New("no time scale")
+		err = errors.New("the time scale is missing")
 	}
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func planMP4(s *source) ([]part, error) {
 			return nil
 		}
 		if movies++; movies > 1 {
-			return errors.New("two moov boxes")
+			return errors.New("the file has two moov boxes")
 		}
 		return c.listTracks(b)
 	})
@@ -176,7 +176,7 @@ func (c *mp4Cleaner) listTrack(trak box) error {
 
 	t := c.track(id)
 	if t.kind != "" {
-		return errors.New("two tracks with the same ID")
+		return errors.New("two tracks have the same ID")
 	}
 	t.kind = kind
 	t.removed = !slices.Contains(keptTracks, kind)
@@ -273,7 +273,7 @@ func (c *mp4Cleaner) cleanTrack(trak box) error {
 	case err != nil:
 		return err
 	case t == nil:
-		return errors.New("a track without a header")
+		return errors.New("a track has no header")
 	case t.removed:
 		c.blank(trak)
 		return nil

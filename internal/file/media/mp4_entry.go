@@ -87,7 +87,7 @@ func (c *mp4Cleaner) cleanEntryBoxes(start, end int64) error {
 
 		b := box{kind: string(p[4:]), start: start, body: start + 8, end: start + size}
 		if c.boxCount++; c.boxCount > maxCleanedBoxes {
-			return errors.New("too many boxes")
+			return errors.New("the file has too many boxes")
 		}
 		switch {
 		case slices.Contains(entryMetadata, b.kind):

@@ -70,19 +70,19 @@ func (f *trackFragment) parse(traf box) error {
 		switch b.kind {
 		case "tfhd":
 			if f.track != nil {
-				return errors.New("two headers of a fragment")
+				return errors.New("a track fragment has two headers")
 			}
 			return f.parseHeader(b)
 		case "trun":
 			if f.track == nil {
-				return errors.New("samples before the header of a fragment")
+				return errors.New("samples precede the header of their track fragment")
 			}
 			return f.parseRun(b)
 		}
 		return nil
 	})
 	if err == nil && f.track == nil {
-		err = errors.New("a fragment without a header")
+		err = errors.New("a track fragment has no header")
 	}
 	return err
 }

@@ -28,7 +28,7 @@ func (t *sampleTables) addBox(b box) error {
 		return nil
 	}
 	if at.kind != "" {
-		return errors.New("two sample tables of the same kind")
+		return errors.New("a track has two sample tables of the same kind")
 	}
 	*at = b
 	return nil
@@ -117,7 +117,7 @@ func (c *mp4Cleaner) keepSamples(t *mp4Track, tables sampleTables) error {
 				return err
 			}
 			if first < chunk {
-				return errors.New("the chunks are not in order")
+				return errors.New("the chunk numbers of a track are not in ascending order")
 			}
 			nextChunk = first
 		}
@@ -152,7 +152,7 @@ func (c *mp4Cleaner) keepSpan(from, length uint64) error {
 		return nil
 	}
 	if len(c.keepSpans) >= maxChunkSpans {
-		return errors.New("too many chunks")
+		return errors.New("a track has too many chunks")
 	}
 	c.keepSpans = append(c.keepSpans, s)
 	return nil
@@ -184,7 +184,7 @@ func (c *mp4Cleaner) openSizes(t *mp4Track, b box) (*sampleSizes, error) {
 		return s, nil
 	}
 	if s.bits = int64(p[7]); s.bits != 4 && s.bits != 8 && s.bits != 16 {
-		return nil, errors.New("a table of sample sizes with an unknown width")
+		return nil, errors.New("a table of sample sizes has entries of an unsupported width")
 	}
 	return s, nil
 }

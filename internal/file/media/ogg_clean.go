@@ -155,7 +155,7 @@ func (o *oggParser) beginStream(page []byte, body int, serial uint32) error {
 
 	o.streams[serial] = s
 	if len(o.streams) > maxOggStreams {
-		return damagedError(o.kind, "too many streams")
+		return damagedError(o.kind, "the file has too many streams")
 	}
 	o.out = append(o.out, page...)
 	return nil
@@ -187,7 +187,7 @@ func (o *oggParser) readHeaders(s *oggStream, page []byte, body int, serial uint
 			continue
 		}
 		if i != body-28 {
-			return damagedError(o.kind, "sound on the page of a header packet")
+			return damagedError(o.kind, "audio data follows a header packet on the same page")
 		}
 		o.writeHeaders(s, serial)
 	}

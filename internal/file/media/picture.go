@@ -31,7 +31,7 @@ const (
 func (l *Analyzer) analyzePicture(ctx context.Context, t DecodeRequest, facts Facts, s *source, decodes bool) (Facts, error) {
 	walk := newCleaner(facts.Format, s.newReader())
 	if walk == nil {
-		return facts, damagedError(facts.Type, "it is no "+facts.MimeType)
+		return facts, damagedError(facts.Type, "the content does not match the media type "+facts.MimeType)
 	}
 	if _, err := io.Copy(io.Discard, walk); err != nil {
 		return facts, err
@@ -111,7 +111,7 @@ func decodePicture(f Format, s *source) (img image.Image, err error) {
 	case webpFormat.MimeType:
 		return webp.Decode(r)
 	}
-	return nil, errors.New("no decoder for " + f.MimeType)
+	return nil, errors.New("there is no decoder for " + f.MimeType)
 }
 
 // addThumbnail sets the blurhash and the thumbnail file from the picture

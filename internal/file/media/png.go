@@ -35,7 +35,7 @@ func (w *pngParser) parseSignature() error {
 		return err
 	}
 	if string(b) != pngMagic {
-		return damagedError(Image, "no PNG signature")
+		return damagedError(Image, "the PNG signature is missing")
 	}
 
 	w.step = w.parseChunk
@@ -57,13 +57,13 @@ func (w *pngParser) parseChunk() error {
 	maxBytes, kept := pngChunks[name]
 	switch {
 	case (name == "IHDR") != (w.width == 0):
-		return damagedError(Image, "IHDR is not the first chunk, or not the only one")
+		return damagedError(Image, "the first chunk is not IHDR, or there are several IHDR chunks")
 	case !kept && head[4]&0x20 != 0:
 		return w.skipBytes(n + 4)
 	case !kept:
-		return damagedError(Image, fmt.Sprintf("unknown critical chunk %q", name))
+		return damagedError(Image, fmt.Sprintf("the PNG has an unknown critical chunk %q", name))
 	case n > maxBytes:
-		return damagedError(Image, fmt.Sprintf("a %s chunk has %d bytes", name, n))
+		return damagedError(Image, fmt.Sprintf("a %s chunk has an invalid size of %d bytes", name, n))
 	}
 
 	w.out = append(w.out, head...)
@@ -79,7 +79,7 @@ func (w *pngParser) parseChunk() error {
 		w.dataBytes += n
 	case "IEND":
 		if w.dataBytes == 0 {
-			return damagedError(Image, "no IDAT data")
+			return damagedError(Image, "the IDAT data is missing")
 		}
 
 		w.canDecode = true
@@ -129,7 +129,7 @@ func (w *pngParser) parseIHDR(n int64) error {
 		return err
 	}
 	if n != 13 {
-		return damagedError(Image, "IHDR has the wrong length")
+		return damagedError(Image, "the IHDR chunk has the wrong length")
 	}
 
 	width := binary.BigEndian.Uint32(b)
@@ -142,7 +142,7 @@ func (w *pngParser) parseIHDR(n int64) error {
 	w.height = int(height)
 	samples, ok := map[byte]int64{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[b[9]]
 	if !ok || b[8] > 16 {
-		return damagedError(Image, "unknown colour type")
+		return damagedError(Image, "the colour type is unknown")
 	}
 
 	w.depth = b[8]
@@ -160,12 +160,12 @@ func (w *pngParser) parseFrameControl(n int64) error {
 		return err
 	}
 	if n != 26 {
-		return damagedError(Image, "fcTL has the wrong length")
+		return damagedError(Image, "an fcTL chunk has the wrong length")
 	}
 
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint32(b[i:])) }
 	if at(4)+at(12) > int64(w.width) || at(8)+at(16) > int64(w.height) {
-		return damagedError(Image, "a frame exceeds the picture")
+		return damagedError(Image, "a frame extends past the edges of the picture")
 	}
 	w.frames++
 	return nil
@@ -178,7 +178,7 @@ func (w *pngParser) parseFrameControl(n int64) error {
 func (w *pngParser) decodeMemory(int64) (int64, string) {
 	row := (int64(w.width)*w.bitsPerPixel + 7) / 8
 	if row*int64(w.height)/1100 > w.dataBytes {
-		return 0, "too few bytes for so many pixels"
+		return 0, "the file has too few bytes for its number of pixels"
 	}
 
 	bytesPerPixel := int64(4)

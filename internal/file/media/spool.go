@@ -213,7 +213,7 @@ func (o overwrites) parts(size int64) ([]part, error) {
 	at := int64(0)
 	for _, p := range o {
 		if p.from < at || p.to > size {
-			return nil, errors.New("parts of the file overlap")
+			return nil, errors.New("parts of the file overlap or extend past its end")
 		}
 		if at < p.from {
 			all = append(all, part{span: span{at, p.from}})

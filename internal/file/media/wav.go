@@ -21,7 +21,7 @@ func planWAV(s *source) ([]part, error) {
 		return nil, err
 	}
 	if !slices.Contains(wavMagic, string(head[:4])) || string(head[8:]) != "WAVE" {
-		return nil, errors.New("no WAV signature")
+		return nil, errors.New("the WAV signature is missing")
 	}
 
 	var format, fact, data span
@@ -47,7 +47,7 @@ func planWAV(s *source) ([]part, error) {
 			}
 		}
 		if n > s.size-at {
-			return nil, errors.New("a chunk exceeds the file")
+			return nil, errors.New("a chunk extends past the end of the file")
 		}
 
 		body := span{at, at + n}
@@ -58,20 +58,20 @@ func planWAV(s *source) ([]part, error) {
 			}
 			longData = int64(min(binary.LittleEndian.Uint64(b[8:]), math.MaxInt64))
 		case name == "fmt " && format.to > 0:
-			return nil, errors.New("two fmt chunks")
+			return nil, errors.New("the file has two fmt chunks")
 		case name == "fmt ":
 			format = body
 		case name == "fact" && n >= 4:
 			fact = span{at, at + 4}
 		case name == "data" && format.to == 0:
-			return nil, errors.New("data before the fmt chunk")
+			return nil, errors.New("the data chunk precedes the fmt chunk")
 		case name == "data":
 			data = body
 		}
 		at += n + n&1
 	}
 	if data.to == 0 {
-		return nil, errors.New("no samples, or too many chunks before them")
+		return nil, errors.New("the file has no audio samples, or too many chunks before them")
 	}
 	return buildWAV(s, format, fact, data)
 }

@@ -100,7 +100,7 @@ func measureWebM(s *source) (videoInfo, error) {
 	case err != nil:
 		return w.videoInfo, wrapDamaged(Video, err)
 	case !w.videoInfo.hasHeader || w.clusters == 0:
-		return w.videoInfo, damagedError(Video, "no segment or no cluster")
+		return w.videoInfo, damagedError(Video, "the segment or its first cluster is missing")
 	case !w.hasVideo:
 		return w.videoInfo, fault.New(fault.Invalid, "The file does not contain a video track.")
 	case w.width <= 0 || w.height <= 0:
@@ -122,7 +122,7 @@ type element struct {
 func (w *webmParser) visitElements(start, end int64, open uint32, visit func(element) error) error {
 	for start < end {
 		if w.elementCount++; w.elementCount > maxElements {
-			return errors.New("too many elements")
+			return errors.New("the file has too many elements")
 		}
 
 		b, err := w.peekBytes(start, int(min(12, end-start)))
@@ -135,13 +135,13 @@ func (w *webmParser) visitElements(start, end int64, open uint32, visit func(ele
 		unknown := size < 0
 		switch {
 		case n == 0:
-			return errors.New("invalid element header")
+			return errors.New("an element has an invalid header")
 		case unknown && id != mkvSegment && id != mkvCluster:
-			return errors.New("an element of unknown size")
+			return errors.New("an element that must have a size has none")
 		case unknown:
 			size = end - e.body
 		case size > end-e.body:
-			return errors.New("an element exceeds its parent")
+			return errors.New("an element extends past the end of its parent element")
 		}
 
 		e.end = e.body + size
@@ -158,9 +158,9 @@ func (w *webmParser) visitElements(start, end int64, open uint32, visit func(ele
 func (w *webmParser) parseTopLevel(e element) error {
 	switch {
 	case w.elementCount == 1 && e.id != ebmlHeader:
-		return errors.New("no EBML header")
+		return errors.New("the EBML header is missing")
 	case e.id == mkvSegment && w.videoInfo.hasHeader:
-		return errors.New("two segments")
+		return errors.New("the file has two segments")
 	case e.id == mkvSegment:
 		w.videoInfo.hasHeader = true
 		return w.visitElements(e.body, e.end, mkvCluster, w.parseSegmentChild)

@@ -229,7 +229,7 @@ func (c *webmCleaner) cleanVorbisHeaders(e element) error {
 		return err
 	}
 	if len(b) < 3 || b[0] != 2 {
-		return errors.New("a Vorbis track without three headers")
+		return errors.New("a Vorbis track does not have three headers")
 	}
 
 	var lengths [2]int64

@@ -25,7 +25,7 @@ func (w *webpParser) parseHeader() error {
 		return err
 	}
 	if string(b[:4]) != "RIFF" || string(b[8:]) != "WEBP" {
-		return damagedError(Image, "no WebP signature")
+		return damagedError(Image, "the WebP signature is missing")
 	}
 	if w.fileLeft = int64(binary.LittleEndian.Uint32(b[4:])) - 4; w.fileLeft < 8 {
 		return damagedError(Image, "the file is empty")
@@ -38,7 +38,7 @@ func (w *webpParser) parseHeader() error {
 func (w *webpParser) parseChunk() error {
 	if w.fileLeft == 0 {
 		if w.pictures == 0 && w.frames == 0 || w.animated != (w.frames > 0) {
-			return damagedError(Image, "no picture, or frames in a still picture")
+			return damagedError(Image, "the file has no picture, or has frames without being an animation")
 		}
 
 		w.canDecode = !w.animated
@@ -47,7 +47,7 @@ func (w *webpParser) parseChunk() error {
 		return nil
 	}
 	if w.fileLeft < 8 {
-		return damagedError(Image, "bytes between chunks")
+		return damagedError(Image, "the file has extra bytes after its last chunk")
 	}
 
 	b, err := w.keepBytes(8)
@@ -63,13 +63,13 @@ func (w *webpParser) parseChunk() error {
 		padded = n // encoders often omit the last padding byte
 	}
 	if padded > w.fileLeft {
-		return damagedError(Image, "a chunk exceeds the file")
+		return damagedError(Image, "a chunk extends past the end of the file")
 	}
 
 	inside := w.frameLeft > 0
 	if inside {
 		if w.frameLeft -= 8 + padded; w.frameLeft < 0 {
-			return damagedError(Image, "a chunk exceeds its frame")
+			return damagedError(Image, "a chunk extends past the end of its frame")
 		}
 	}
 	w.chunks++
@@ -105,7 +105,7 @@ func (w *webpParser) parseChunk() error {
 // flags of removed metadata.
 func (w *webpParser) parseVP8X(n int64) (int, error) {
 	if n != 10 {
-		return 0, damagedError(Image, "VP8X has the wrong length")
+		return 0, damagedError(Image, "the VP8X chunk has the wrong length")
 	}
 
 	b, err := w.keepBytes(10)
@@ -125,7 +125,7 @@ func (w *webpParser) parseVP8X(n int64) (int, error) {
 // 9.1).
 func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 	if n < 10 {
-		return 0, damagedError(Image, "VP8 is too short")
+		return 0, damagedError(Image, "the VP8 chunk is too short")
 	}
 
 	b, err := w.keepBytes(10)
@@ -133,7 +133,7 @@ func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 		return 0, err
 	}
 	if string(b[3:6]) != "\x9d\x01\x2a" {
-		return 0, damagedError(Image, "no key frame")
+		return 0, damagedError(Image, "the VP8 chunk does not contain a key frame")
 	}
 
 	width := int(binary.LittleEndian.Uint16(b[6:]) & 0x3fff)
@@ -144,7 +144,7 @@ func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 // parseVP8L reads the size of a picture from a VP8L chunk, which is lossless.
 func (w *webpParser) parseVP8L(n int64, inside bool) (int, error) {
 	if n < 5 {
-		return 0, damagedError(Image, "VP8L is too short")
+		return 0, damagedError(Image, "the VP8L chunk is too short")
 	}
 
 	b, err := w.keepBytes(5)
@@ -152,7 +152,7 @@ func (w *webpParser) parseVP8L(n int64, inside bool) (int, error) {
 		return 0, err
 	}
 	if b[0] != 0x2f {
-		return 0, damagedError(Image, "no VP8L signature")
+		return 0, damagedError(Image, "the VP8L signature is missing")
 	}
 
 	size := binary.LittleEndian.Uint32(b[1:])
@@ -165,14 +165,14 @@ func (w *webpParser) checkPictureSize(width, height int, inside bool) error {
 		return nil
 	}
 	if w.pictures++; w.pictures > 1 {
-		return damagedError(Image, "two pictures")
+		return damagedError(Image, "the file has two pictures")
 	}
 	if !w.extended {
 		w.width = width
 		w.height = height
 	}
 	if width != w.width || height != w.height || width == 0 || height == 0 {
-		return damagedError(Image, "inconsistent picture sizes")
+		return damagedError(Image, "the picture sizes in the file are inconsistent")
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (w *webpParser) checkPictureSize(width, height int, inside bool) error {
 // animation. The chunks in it are parsed next.
 func (w *webpParser) parseFrame(n int64) error {
 	if n < 16+8 || n%2 != 0 || !w.animated {
-		return damagedError(Image, "a frame has the wrong length or is in a still picture")
+		return damagedError(Image, "a frame has the wrong length, or the picture is not an animation")
 	}
 
 	b, err := w.keepBytes(16)
@@ -189,7 +189,7 @@ func (w *webpParser) parseFrame(n int64) error {
 		return err
 	}
 	if 2*readUint24(b)+1+readUint24(b[6:]) > w.width || 2*readUint24(b[3:])+1+readUint24(b[9:]) > w.height {
-		return damagedError(Image, "a frame exceeds the picture")
+		return damagedError(Image, "a frame extends past the edges of the picture")
 	}
 	w.frames++
 	w.frameLeft = n - 16

@@ -89,7 +89,7 @@ func (m *xmpWriter) Read(p []byte) (int, error) {
 
 // errNoRoomForXMP means that the file's structure has no room for an XMP
 // packet.
-var errNoRoomForXMP = errors.New("no room for an XMP packet")
+var errNoRoomForXMP = errors.New("the file has no room for an XMP packet")
 
 // copyBytes copies the next n bytes of the file to the head and returns them,
 // so that the caller can change them.

@@ -82,7 +82,7 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, charge int64) (tokens, allowance int64, err error) {
 	if runID == "" || h.Tokens < 0 || h.Allowance < 0 || h.Tokens > maxTokens || h.Allowance > maxTokens ||
 		(h.Month == "") != (h.Allowance == 0) || charge < 0 || charge > h.Tokens+h.Allowance {
-		return 0, 0, fmt.Errorf("settle run %q: a charge of %d does not fit the hold %+v", runID, charge, h)
+		return 0, 0, fmt.Errorf("settle run %q: a charge of %d tokens is invalid for the hold %+v", runID, charge, h)
 	}
 	allowance = min(charge, h.Allowance)
 	tokens = charge - allowance
@@ -123,7 +123,7 @@ func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Ho
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("account %s has less on hold than %+v", accountID, h)
+		return fmt.Errorf("the held tokens or the used allowance of account %s are smaller than the hold %+v", accountID, h)
 	}
 	return bookEntries(ctx, tx, m)
 }

@@ -29,7 +29,7 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(prob
 		return fmt.Errorf("verify the seals of the ledger: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(unsealed.String()), []byte(old)) != 1 {
-		report("ledger_transaction: the rows without a seal are not the ones that existed when seals were introduced")
+		report("ledger_transaction: the rows without a seal differ from the rows that existed before sealing started")
 	}
 	return nil
 }

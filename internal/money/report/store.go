@@ -280,7 +280,7 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 	where := ``
 	if len(after) > 0 {
 		if len(after) != len(grouped) {
-			return nil, fmt.Errorf("report usage: %d keys for %d columns", len(after), len(grouped))
+			return nil, fmt.Errorf("report usage: the cursor has %d keys, but the report is grouped by %d columns", len(after), len(grouped))
 		}
 		var values []string
 		for i, c := range grouped {

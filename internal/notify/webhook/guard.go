@@ -75,7 +75,7 @@ func (g *Guard) CheckURL(raw string) (problem string) {
 func (g *Guard) checkLiteral(name string) string {
 	ip, err := netip.ParseAddr(name)
 	if err != nil || ip.Is4In6() || ip.String() != strings.ToLower(name) {
-		return "The IP address is not in its usual form."
+		return "The IP address is not in its canonical form."
 	}
 	if g.border.CheckAddress(ip) != nil {
 		return "Events are not sent to this IP address."

@@ -58,7 +58,7 @@ func TestHostileURLs(t *testing.T) {
 			"https://" + strings.Repeat("a", 64) + ".example/", "https://localhost./", "https://LOCALHOST./", "https://127.0.0.1./", "https://10.0.0.1./"},
 		"too long":  {"https://" + name(254) + "/", "https://" + name(500) + "/"},
 		"localhost": {"https://localhost/", "https://localhost:8443/", "https://LocalHost/", "https://a.localhost/", "https://x.y.LOCALHOST:8443/"},
-		"usual form": {"https://2130706433/", "https://0x7f000001/", "https://0x7F.0.0.1/", "https://0x7f.1/", "https://017700000001/", "https://0177.0.0.1/", "https://0177.0.0.01/", "https://127.1/", "https://127.0.1/", "https://0/", "https://00.0.0.0/", "https://1/", "https://0x/", "https://0x0/",
+		"canonical form": {"https://2130706433/", "https://0x7f000001/", "https://0x7F.0.0.1/", "https://0x7f.1/", "https://017700000001/", "https://0177.0.0.1/", "https://0177.0.0.01/", "https://127.1/", "https://127.0.1/", "https://0/", "https://00.0.0.0/", "https://1/", "https://0x/", "https://0x0/",
 			"https://10.1/", "https://192.168.257/", "https://3232235521/", "https://0xc0a80001/", "https://0xA9FEA9FE/", "https://2852039166/", "https://0251.0376.0251.0376/", "https://169.254.43518/", "https://256.256.256.256/", "https://127.0.0.256/", "https://127.0.0.0.1/", "https://127.0.0.1.1/",
 			"https://a.b.c.1/", "https://example.1/", "https://example.0x1/", "https://8.8.8.08/", "https://4294967296/", "https://99999999999999999999/",
 			"https://[::ffff:127.0.0.1]/", "https://[::FFFF:7f00:1]/", "https://[::ffff:8.8.8.8]/", "https://[0:0:0:0:0:0:0:1]/", "https://[::0001]/", "https://[2606:4700:0::1111]/", "https://[2606:4700::0:1111]/", "https://[::1.2.3.4]/"},

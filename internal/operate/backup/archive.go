@@ -193,7 +193,7 @@ func unreadableArchive(err error) error {
 	case errors.Is(err, tar.ErrHeader):
 		return damagedArchive("it is not a tar archive, or it is damaged")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return damagedArchive("it ends too early")
+		return damagedArchive("the archive is truncated")
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 	found.Buffer(nil, maxLine)
 	for found.Scan() {
 		if !said.Scan() {
-			return errors.Join(said.Err(), damagedArchive("its manifest ends too early"))
+			return errors.Join(said.Err(), damagedArchive("the manifest is truncated"))
 		}
 		if !bytes.Equal(said.Bytes(), found.Bytes()) {
 			var is line
@@ -265,10 +265,10 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 		return err
 	}
 	if said.Scan() {
-		return damagedArchive("its manifest lists more entries than the archive contains")
+		return damagedArchive("the manifest lists more entries than the archive contains")
 	}
 	if err := said.Err(); err != nil {
-		return damagedArchive("its manifest cannot be read: %v", err)
+		return damagedArchive("the manifest cannot be read: %v", err)
 	}
 	return nil
 }

@@ -359,7 +359,7 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	r.Files++
 	switch {
 	case padded.err != nil:
-		r.addProblem("the file %s could not be read completely; the backup has zeros instead of the rest: %v", key, padded.err)
+		r.addProblem("the file %s could not be read to its end; the backup contains zero bytes instead of the unread part: %v", key, padded.err)
 	case want != "" && sum != want:
 		r.addProblem("the file %s was changed: its SHA-256 does not match", key)
 	}

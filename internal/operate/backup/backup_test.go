@@ -237,7 +237,7 @@ func TestIllInstallation(t *testing.T) {
 	w.source.Check = func(context.Context, *sqldb.DB) ([]string, error) { return []string{"row 7: is odd"}, nil }
 	path := filepath.Join(t.TempDir(), "one.tar")
 	r := w.create(path)
-	for _, want := range []string{"row 7: is odd", w.assets[1].Blob + " was changed", w.assets[2].Thumb + " is missing", w.assets[2].Blob + " could not be read completely"} {
+	for _, want := range []string{"row 7: is odd", w.assets[1].Blob + " was changed", w.assets[2].Thumb + " is missing", w.assets[2].Blob + " could not be read to its end"} {
 		if !strings.Contains(strings.Join(r.Problems, "\n"), want) {
 			w.Errorf("problems = %q, want %q", r.Problems, want)
 		}
@@ -454,9 +454,9 @@ func TestHostileArchives(t *testing.T) {
 		{"another format", "newer version", pack(t, append([]entry{{good[0].header, []byte(`{"format":2}`)}}, good[1:]...))},
 		{"a header that is no JSON", "atelier.json is invalid", pack(t, append([]entry{{good[0].header, []byte(`{`)}}, good[1:]...))},
 		{"no archive", "not a tar archive", []byte(strings.Repeat("hello ", 500))},
-		{"nothing", "ends too early", nil},
+		{"nothing", "is truncated", nil},
 		{"a sparse file of 1 GB", "not a regular file", sparseArchive(t, pack(t, insert(last, sparse)))},
-		{"an archive without an end", "ends too early", pack(t, good[:last])},
+		{"an archive without an end", "is truncated", pack(t, good[:last])},
 	} {
 		_, target, err := extract(t, c.archive)
 		if err == nil || !strings.Contains(err.Error(), c.why) {

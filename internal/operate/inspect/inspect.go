@@ -119,7 +119,7 @@ func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err err
 		old = r.Details[ledgerDetail]
 	}
 	if len(begun) > 1 {
-		report("the audit log has more than one entry that introduces seals")
+		report("the audit log has more than one entry that marks the start of sealing")
 	}
 	if err := ledger.VerifySeals(ctx, tx, old, report); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func verifyGrants(ctx context.Context, tx *sqldb.Tx, report func(row string)) er
 			}
 			tokens, err := strconv.ParseInt(r.Details["tokens"], 10, 64)
 			if err != nil {
-				report(fmt.Sprintf("audit entry %d has no valid number of tokens", r.Seq))
+				report(fmt.Sprintf("audit entry %d has an invalid number of tokens", r.Seq))
 				continue
 			}
 			granted[r.Details["account"]] += tokens
@@ -175,10 +175,10 @@ func verifyGrants(ctx context.Context, tx *sqldb.Tx, report func(row string)) er
 	for _, id := range slices.Sorted(maps.Keys(accounts)) {
 		has := accounts[id]
 		if has.Granted != granted[id] {
-			report(fmt.Sprintf("ledger_account %s was granted %d tokens in the ledger, and %d in the audit log", id, has.Granted, granted[id]))
+			report(fmt.Sprintf("ledger_account %s was granted %d tokens according to the ledger, but %d according to the audit log", id, has.Granted, granted[id]))
 		}
 		if has.TopUps != toppedUp[id] {
-			report(fmt.Sprintf("ledger_account %s was topped up %d times in the ledger, and %d times in the audit log", id, has.TopUps, toppedUp[id]))
+			report(fmt.Sprintf("ledger_account %s was topped up %d times according to the ledger, but %d times according to the audit log", id, has.TopUps, toppedUp[id]))
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth
 			return Identity{}, p.unavailableError("request user info", err)
 		}
 		if info.Subject != who.Subject { // OpenID Connect Core 1.0, section 5.3.2
-			return forged(errors.New("the user info has another subject than the ID token"))
+			return forged(errors.New("the subject of the user info differs from the subject of the ID token"))
 		}
 		who.Email = info.Email
 		who.EmailVerified = info.EmailVerified

@@ -52,7 +52,7 @@ var ErrNotHeld = errors.New("the run has ended, or another worker has claimed it
 // This matters because a worker deletes the files after ErrNotHeld.
 func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
-		return fmt.Errorf("end run %s: the state %s does not allow %d results of at most %d", r.ID, e.State, n, r.NumResults)
+		return fmt.Errorf("end run %s: the state %s does not allow %d results (at most %d were requested)", r.ID, e.State, n, r.NumResults)
 	}
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.endInTx(ctx, tx, r, e) })
 	if err == nil {

@@ -139,7 +139,7 @@ func (m *Moderator) postRequest(ctx context.Context, body []byte) (flags []bool,
 	}
 	for _, result := range verdict.Results {
 		if result.Flagged == nil {
-			return nil, errors.New("the moderator's response has a result without flagged")
+			return nil, errors.New(`a result in the moderator's response has no field "flagged"`)
 		}
 		flags = append(flags, *result.Flagged)
 	}

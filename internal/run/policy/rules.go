@@ -57,9 +57,9 @@ func Parse(r io.Reader) (*Rules, error) {
 		var err error
 		switch {
 		case len(line) > maxLine:
-			err = fmt.Errorf("longer than %d bytes", maxLine)
+			err = fmt.Errorf("the line is longer than %d bytes", maxLine)
 		case !utf8.ValidString(line):
-			err = errors.New("not valid UTF-8")
+			err = errors.New("the line is not valid UTF-8")
 		case line[0] == '/':
 			var expression string
 			if expression, err = plainRegexp(line); err == nil {
@@ -100,7 +100,7 @@ func plainRegexp(line string) (string, error) {
 		return "", err
 	}
 	if compiled.MatchString("") {
-		return "", errors.New("the expression matches an empty text")
+		return "", errors.New("the expression matches the empty string")
 	}
 	return expression, nil
 }

@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 		"other line ends and a mark":    {"\ufeff# one\r\npipe bomb\r\n", nil},
 		"as long as it may be":          {long, nil},
 		"one byte longer":               {long + "c", []string{"line 1: longer"}},
-		"not UTF-8":                     {"a\xff", []string{"line 1: not valid UTF-8"}},
+		"not UTF-8":                     {"a\xff", []string{"line 1: the line is not valid UTF-8"}},
 		"marks in a phrase":             {"$ex", []string{"line 1: a phrase may contain only words"}},
 		"a comment behind a phrase":     {"bomb # why", []string{"line 1: a phrase may contain only words"}},
 		"no words":                      {"-", []string{"line 1: the phrase contains no words"}},

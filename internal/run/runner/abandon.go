@@ -50,10 +50,10 @@ func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l r
 	defer cancel()
 	if err := e.Abandon(short, l.EngineState); err != nil {
 		if short.Err() != nil || engine.AsError(err).Transient {
-			r.Log.Info("could not cancel work at the model server; trying again", "run", l.RunID, "engine", p.name, "error", err)
+			r.Log.Info("could not cancel a run's work on the model server; will retry", "run", l.RunID, "engine", p.name, "error", err)
 			return true, ctx.Err()
 		}
-		r.Log.Warn("work at the model server cannot be cancelled", "run", l.RunID, "engine", p.name, "error", err)
+		r.Log.Warn("could not cancel a run's work on the model server; giving up", "run", l.RunID, "engine", p.name, "error", err)
 	}
 	return false, r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ClearRemoteWork(ctx, tx, l) })
 }

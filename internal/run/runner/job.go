@@ -244,7 +244,7 @@ func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink
 	case err := <-ended:
 		return err
 	case <-time.After(stopWait):
-		return errors.New("the engine did not return after its context ended")
+		return errors.New("the engine did not return after its context was cancelled")
 	}
 }
 
@@ -311,7 +311,7 @@ func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 func (r *Runner) markReturned(ctx context.Context, j *job) {
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.claimOf()) })
 	if err != nil {
-		r.Log.Warn("attempt of a lost run counted as failed", "run", j.run.ID, "error", err)
+		r.Log.Warn("could not mark the attempt of a lost run as returned; it counts as failed", "run", j.run.ID, "error", err)
 	}
 }
 

@@ -157,7 +157,7 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 // committed, so that the engine can rely on it.
 func (s *sink) SaveCheckpoint(ctx context.Context, note string) error {
 	if len(note) > engine.MaxCheckpoint {
-		return fmt.Errorf("engine state of %d bytes, the limit is %d", len(note), engine.MaxCheckpoint)
+		return fmt.Errorf("the engine state has %d bytes; the limit is %d", len(note), engine.MaxCheckpoint)
 	}
 	var ours bool
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
@@ -321,6 +321,6 @@ func (s *sink) recordWait(ctx context.Context) {
 	s.moved = s.j.clock.waited() > s.recorded
 	s.mu.Unlock()
 	if err := s.writeProgress(ctx); err != nil {
-		s.r.Log.Debug("could not store the time that a run waited; its duration includes the wait", "run", s.j.run.ID, "error", err)
+		s.r.Log.Debug("could not store how long a run waited; its recorded duration includes the wait", "run", s.j.run.ID, "error", err)
 	}
 }

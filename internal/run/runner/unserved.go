@@ -51,7 +51,7 @@ func (r reaper) watchUnserved(ctx context.Context) {
 		case <-r.unknown:
 		}
 		if _, err := r.failUnserved(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Warn("could not end queued runs whose engine no node is configured for", "error", err)
+			r.Log.Warn("could not end queued runs whose engine is not configured on any node", "error", err)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 			ended += n
 		}
 		if ended > 0 {
-			r.Log.Warn("queued runs marked as failed: no node is configured for their engine", "engine", name, "runs", ended)
+			r.Log.Warn("queued runs failed because their engine is not configured on any node", "engine", name, "runs", ended)
 		}
 	}
 	return 0, nil

@@ -98,7 +98,7 @@ func writeArray(w *bytes.Buffer, n *yaml.Node) error {
 
 func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	if n.Tag == "!!timestamp" {
-		return fmt.Errorf("line %d: quote the time %s", n.Line, n.Value)
+		return fmt.Errorf("line %d: the time %s must be quoted", n.Line, n.Value)
 	}
 	var value any
 	if err := n.Decode(&value); err != nil {

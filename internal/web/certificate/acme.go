@@ -170,7 +170,7 @@ func (a *ACME) maintainCertificate(ctx context.Context, domain string) {
 		case errors.Is(err, errClaimed):
 			pause = claimedRetry
 		default:
-			a.options.Log.Warn("no certificate could be obtained", "domain", domain, "directory", a.options.DirectoryURL, "retry_after", retry.String(), "reason", a.transport.takeReason(domain), "error", err)
+			a.options.Log.Warn("could not obtain a certificate; will retry", "domain", domain, "directory", a.options.DirectoryURL, "retry_after", retry.String(), "reason", a.transport.takeReason(domain), "error", err)
 			pause = retry
 			retry = min(2*retry, maxRetry)
 		}
@@ -189,7 +189,7 @@ func (a *ACME) setCertificate(domain string, cert *tls.Certificate) {
 	a.current[domain] = cert
 	a.mu.Unlock()
 	if before == nil || !before.Leaf.Equal(cert.Leaf) {
-		a.options.Log.Info("certificate in use", "domain", domain, "issuer", cert.Leaf.Issuer.CommonName, "expires", cert.Leaf.NotAfter)
+		a.options.Log.Info("now serving certificate", "domain", domain, "issuer", cert.Leaf.Issuer.CommonName, "expires", cert.Leaf.NotAfter)
 	}
 }
 

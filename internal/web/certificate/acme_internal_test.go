@@ -138,7 +138,7 @@ func TestACMESaysWhy(t *testing.T) {
 		a.Run(ctx)
 		close(ended)
 	}()
-	watch.Until(t, "a warning", func() bool { return strings.Contains(log.String(), "no certificate could be obtained") })
+	watch.Until(t, "a warning", func() bool { return strings.Contains(log.String(), "could not obtain a certificate") })
 	if text := log.String(); !strings.Contains(text, "reason=\"tls-alpn-01: ") || !strings.Contains(text, "retry_after=2m0s") {
 		t.Errorf("log = %s, want the reason and the next attempt", text)
 	}

@@ -94,10 +94,10 @@ func (f *Files) reloadChanged() {
 	}
 	now := f.now()
 	if err == nil && (now.Before(parsed.Leaf.NotBefore) || now.After(parsed.Leaf.NotAfter)) {
-		err = fmt.Errorf("the certificate is valid from %s until %s", parsed.Leaf.NotBefore.Format(time.RFC3339), parsed.Leaf.NotAfter.Format(time.RFC3339))
+		err = fmt.Errorf("the certificate is not valid now, only from %s until %s", parsed.Leaf.NotBefore.Format(time.RFC3339), parsed.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	if err != nil {
-		f.log.Warn("new certificate refused, the old one stays in use", "cert", f.certFile, "key", f.keyFile, "error", err)
+		f.log.Warn("new certificate rejected; still serving the old certificate", "cert", f.certFile, "key", f.keyFile, "error", err)
 		return
 	}
 	f.current.Store(&parsed)

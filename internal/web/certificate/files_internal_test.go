@@ -56,7 +56,7 @@ func TestFilesFollowChanges(t *testing.T) {
 			t.Errorf("%s: %v %v is served, want %s", when, cert.Leaf.DNSNames, err, name)
 		}
 	}
-	warnings := func() int { return strings.Count(log.String(), "new certificate refused") }
+	warnings := func() int { return strings.Count(log.String(), "new certificate rejected") }
 
 	serves("at first", "first.test")
 	put(certFile, second.Cert)

@@ -100,7 +100,7 @@ func splitOperation(op string, value any) (all []operation, err error) {
 		return nil, newProblem(invalidValue, "Without a path the value must be an object.")
 	}
 	if len(parts) > maxNames {
-		return nil, newProblem(invalidValue, "A value must have at most %d names.", maxNames)
+		return nil, newProblem(invalidValue, "A value must have at most %d attributes.", maxNames)
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(parts)) {

@@ -47,7 +47,7 @@ func choiceInput[T any](t task, key, fallback string, words map[string]T) (T, er
 	}
 	chosen, ok := words[word]
 	if !ok {
-		return chosen, engine.ErrMisconfigured.WithCause(fmt.Errorf("the value of %s is not one of the supported ones", key))
+		return chosen, engine.ErrMisconfigured.WithCause(fmt.Errorf("the value of %s is not supported", key))
 	}
 	return chosen, nil
 }
