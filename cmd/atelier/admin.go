@@ -77,7 +77,7 @@ type adminCmd struct {
 
 type personCreateCmd struct {
 	jsonFlag
-	Email    string  `required:"" help:"E-mail address." placeholder:"ADDRESS"`
+	Email    string  `required:"" help:"E-e-mail address." placeholder:"ADDRESS"`
 	Password *string `help:"Password; - reads it from standard input. Without the flag it is prompted for." placeholder:"PASSWORD"`
 	Verified bool    `help:"Mark the e-mail address as verified."`
 }

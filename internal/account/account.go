@@ -47,7 +47,7 @@ type Parts struct {
 type Settings struct {
 	AppURL string
 	Signup signup.Policy
-	// RequireVerified restricts people to reading until their mail address is
+	// RequireVerified restricts people to reading until their e-mail address is
 	// verified.
 	RequireVerified bool
 	// NoMail means that there is no mail server, and that mail is printed to

@@ -51,7 +51,7 @@ EXPLAINED = [
     ({"pollDevice", "pollDeviceByBody"}, "SLOW_DOWN", None, "", "polls have a pace"),
     ({"pollDevice", "pollDeviceByBody"}, "DEVICE_CODE_EXPIRED", None, "", "the code never was"),
     ({"startDevice"}, "PAYLOAD_TOO_LARGE", None, "", "strangers may send a kilobyte"),
-    ({"deleteMe"}, "INVALID_REQUEST", "email", "not the mail address of the account", "it must be one's own"),
+    ({"deleteMe"}, "INVALID_REQUEST", "email", "not the e-mail address of the account", "it must be one's own"),
     ({"createCompanyAccessToken"}, "INVALID_REQUEST", "uid", "must act for a member", "it must be a member"),
     ({"changeCompany"}, "INVALID_REQUEST", "(name|time_zone)", "At least one setting to change is required", "unknown fields change nothing"),
     ({"changeCompany"}, "INVALID_REQUEST", "time_zone", "This is not a time zone", "the list of time zones"),

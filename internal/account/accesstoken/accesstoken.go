@@ -62,7 +62,7 @@ func (s *Service) DeleteAccessToken(ctx context.Context, p principal.Principal, 
 }
 
 // CreateTokenForEmail creates an access token for the person with the given
-// mail address: a personal token, or, if companyID is set, a company token that
+// e-mail address: a personal token, or, if companyID is set, a company token that
 // acts for them as a member. Only the operator's commands use it.
 func (s *Service) CreateTokenForEmail(ctx context.Context, email, companyID, name string) (t credential.Token, secret string, err error) {
 	var owner person.Person

@@ -40,7 +40,7 @@ type Options struct {
 	Settings account.Settings
 	Device   device.Options
 	Provider *oidc.Provider
-	Verified bool // require a verified mail address, like Settings.RequireVerified
+	Verified bool // require a verified e-mail address, like Settings.RequireVerified
 	Now      func() time.Time
 }
 
@@ -157,7 +157,7 @@ func (s *Site) Client() session.Client {
 	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 }
 
-// Person creates a person with a verified mail address and returns their id.
+// Person creates a person with a verified e-mail address and returns their id.
 func (s *Site) Person(email string) string {
 	s.t.Helper()
 	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), email, Password, true)

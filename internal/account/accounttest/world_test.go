@@ -213,7 +213,7 @@ func (w *world) signUp(a signup.Application) (signin.NewSession, error) {
 	return w.Accounts.SignUp.SignUp(w.Context(), a)
 }
 
-// invite creates an invitation into a team, for a mail address or, with "", for
+// invite creates an invitation into a team, for an e-mail address or, with "", for
 // any holder of the link, and returns its secret.
 func (w *world) invite(email, companyID, teamID string) (secret string) {
 	w.Helper()

@@ -208,7 +208,7 @@ func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Pers
 	return person.ByID(ctx, tx, personID)
 }
 
-// findIDByEmail returns the id of the person with the given mail address. Only
+// findIDByEmail returns the id of the person with the given e-mail address. Only
 // the operator may call it, because it reveals whether an account with the
 // address exists.
 func (db auditedDB) findIDByEmail(ctx context.Context, caller principal.Principal, email string) (personID string, err error) {

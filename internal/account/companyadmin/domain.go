@@ -30,7 +30,7 @@ func (s *Domains) ListDomains(ctx context.Context, caller principal.Principal, c
 }
 
 // AddDomain adds a domain that is not verified yet. Once it is verified, people
-// with a mail address in it join the company, and the team teamID unless that
+// with an e-mail address in it join the company, and the team teamID unless that
 // is "".
 func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
@@ -49,7 +49,7 @@ func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, com
 
 // VerifyDomain looks up the DNS record with which the company proves that it
 // owns a domain. If the record exists, the domain is marked as verified, and
-// people with a verified mail address in it join the company. The operator can
+// people with a verified e-mail address in it join the company. The operator can
 // set trust to skip the DNS lookup.
 func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, companyID, name string, trust bool) (domain company.Domain, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {

@@ -34,11 +34,11 @@ const defaultLifetime = 7 * 24 * time.Hour
 // not request them. The limits do not apply to the operator.
 var (
 	mailsPerPerson  = ratelimit.Window{Max: 200, Span: time.Hour}
-	mailsPerAddress = ratelimit.Window{Max: 5, Span: time.Hour} // from one company to one mail address
+	mailsPerAddress = ratelimit.Window{Max: 5, Span: time.Hour} // from one company to one e-mail address
 )
 
 // CreateInvitation creates an invitation, valid for a week if the draft has no
-// lifetime. If the invitation is for one mail address, its link is only sent to
+// lifetime. If the invitation is for one e-mail address, its link is only sent to
 // that address, because opening the link proves ownership of the address.
 // Otherwise the link is returned; it cannot be retrieved later.
 func (s *Invitations) CreateInvitation(ctx context.Context, caller principal.Principal, draft company.Draft) (inv company.Invitation, link string, err error) {
@@ -128,7 +128,7 @@ func countInvitationMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitati
 
 // PrintableText replaces characters that would break a line of a mail, or
 // change the direction of the text after them, with spaces. Company names and
-// mail addresses can contain such characters.
+// e-mail addresses can contain such characters.
 func PrintableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -174,7 +174,7 @@ type Offer struct {
 	Team    string // name of the team, "" for an invitation to the company only
 }
 
-// ListOffers returns the live invitations for the caller's mail address, newest
+// ListOffers returns the live invitations for the caller's e-mail address, newest
 // first. It returns none for an unverified address, because that address may
 // belong to another person.
 func (s *Invitations) ListOffers(ctx context.Context, caller principal.Principal) (all []Offer, err error) {

@@ -45,7 +45,7 @@ func (s *Members) SetMember(ctx context.Context, caller principal.Principal, com
 	return m, err
 }
 
-// SetMemberPermissions gives the person with the given mail address exactly
+// SetMemberPermissions gives the person with the given e-mail address exactly
 // these permissions in the company. A person who is not a member is added. Only
 // the operator may call it.
 func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Principal, companyID, email string, perms []company.Permission) (personID string, err error) {

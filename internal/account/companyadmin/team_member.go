@@ -63,7 +63,7 @@ func (s *TeamMembers) SetTeamMember(ctx context.Context, caller principal.Princi
 	return m, err
 }
 
-// AddTeamMember is SetTeamMember for the person with the given mail address. If
+// AddTeamMember is SetTeamMember for the person with the given e-mail address. If
 // role is "", it assigns the role "member". Only the operator may call it.
 func (s *TeamMembers) AddTeamMember(ctx context.Context, caller principal.Principal, teamID, email, role string) (personID string, err error) {
 	if personID, err = s.db.findIDByEmail(ctx, caller, email); err != nil {
@@ -100,7 +100,7 @@ func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller principal.Pri
 }
 
 // RemoveTeamMemberByEmail is RemoveTeamMember for the person with the given
-// mail address. Only the operator may call it.
+// e-mail address. Only the operator may call it.
 func (s *TeamMembers) RemoveTeamMemberByEmail(ctx context.Context, caller principal.Principal, teamID, email string) error {
 	personID, err := s.db.findIDByEmail(ctx, caller, email)
 	if err != nil {

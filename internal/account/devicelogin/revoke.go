@@ -56,7 +56,7 @@ func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
 	})
 }
 
-// RevokeDeviceOf signs the person with the given mail address out on a device.
+// RevokeDeviceOf signs the person with the given e-mail address out on a device.
 // If deviceID is empty, it signs them out on all devices and in all browsers.
 // Only the operator's commands use it.
 func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) error {

@@ -86,7 +86,7 @@ func PersonKey(purpose, personID string) ratelimit.Key {
 	return ratelimit.Key{Name: purpose + "/person/" + personID, Subject: personID}
 }
 
-// EmailKey returns the rate-limit key of a mail address for a purpose. The
+// EmailKey returns the rate-limit key of an e-mail address for a purpose. The
 // key's data is erased when the person with the address is deleted.
 func EmailKey(purpose, email string) ratelimit.Key {
 	email = strings.ToLower(email)

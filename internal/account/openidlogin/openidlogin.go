@@ -71,7 +71,7 @@ func (s *Service) FinishSignIn(ctx context.Context, pending oidc.Pending, state,
 }
 
 // findOrCreate returns the person whom the provider has identified, and creates
-// an account if the person has none. If an account with the same mail address
+// an account if the person has none. If an account with the same e-mail address
 // exists, it is linked to the provider, but only if the provider has verified
 // the address.
 func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, c session.Client) (person.Person, error) {
@@ -87,10 +87,10 @@ func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Ident
 		return p, err
 	}
 	if !who.EmailVerified {
-		return p, fault.New(fault.Forbidden, "An account with your mail address already exists, and your identity provider has not verified the address.").With("reason", "unverified")
+		return p, fault.New(fault.Forbidden, "An account with your e-mail address already exists, and your identity provider has not verified the address.").With("reason", "unverified")
 	}
 	var ended []credential.Token
-	if !p.EmailVerified { // someone else may have signed up with this mail address
+	if !p.EmailVerified { // someone else may have signed up with this e-mail address
 		if ended, err = s.SignIn.TakeOver(ctx, tx, p, ""); err != nil {
 			return p, err
 		}

@@ -25,13 +25,13 @@ import (
 )
 
 var (
-	errEmail     = fault.New(fault.Invalid, "This is not the mail address of the account.").On("email")
+	errEmail     = fault.New(fault.Invalid, "This is not the e-mail address of the account.").On("email")
 	errActive    = fault.New(fault.Forbidden, "There are unfinished runs. Cancel them or wait until they have finished.").With("reason", "runs_active")
 	errLastAdmin = fault.New(fault.Forbidden, "You are the only member of a company who can manage its members. Give another member that permission first.").With("reason", "last_admin")
 )
 
 // DeletePerson deletes a person. As a safeguard against mistakes, email must be
-// their mail address. When DeletePerson returns, every node refuses all
+// their e-mail address. When DeletePerson returns, every node refuses all
 // credentials of the person; a background job erases their contents shortly
 // after.
 //
@@ -137,7 +137,7 @@ func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principa
 	return left, nil
 }
 
-// revokeAccess deletes the person's sessions, devices, mail address and other
+// revokeAccess deletes the person's sessions, devices, e-mail address and other
 // small data, and adds the background job that erases the person's contents.
 func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
 	if _, err := session.EndAll(ctx, tx, p.ID); err != nil {
@@ -178,7 +178,7 @@ func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Perso
 }
 
 // recordDeletion adds the deletion to the audit log. The entries contain ids
-// but no mail address.
+// but no e-mail address.
 func recordDeletion(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, personID string, left map[string]formerMembership, tokens []credential.Token) error {
 	entry := audit.Entry{ActorID: caller.PersonID, PersonID: personID, Address: caller.Address}
 	for _, t := range tokens {

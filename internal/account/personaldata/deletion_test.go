@@ -320,7 +320,7 @@ func TestChecksFind(t *testing.T) {
 			"a deleted person has no SCIM user":                       `UPDATE scim_user SET person_id = $1`,
 			"a deleted person has no favorite and no idempotency key": `UPDATE favorite SET person_id = $1`,
 			"the row of a deleted person has no personal data":        `UPDATE person SET email = 'x@example.com' WHERE id = $1`,
-			"only deleted people have no mail address":                `UPDATE person SET deleted = NULL WHERE id = $1`,
+			"only deleted people have no e-mail address":              `UPDATE person SET deleted = NULL WHERE id = $1`,
 			"a deleted person has no identity, link or notice":        `UPDATE person_identity SET person_id = $1`,
 			"a deleted person has no session":                         `UPDATE web_session SET person_id = $1`,
 			"no access token belongs to a deleted person":             `UPDATE access_token SET person_id = $1`,

@@ -165,7 +165,7 @@ func (aw *archiveWriter) writeCompanies(ctx context.Context, w io.Writer) error 
 			})
 		}
 		p, err := person.ByID(ctx, tx, aw.personID)
-		if err != nil || !p.EmailVerified { // an unverified mail address may belong to another person
+		if err != nil || !p.EmailVerified { // an unverified e-mail address may belong to another person
 			return object{"companies": companies, "teams": teams, "invitations": invitations}, err
 		}
 		open, err := company.InvitationsFor(ctx, tx, p.Email)

@@ -4,7 +4,7 @@
 //	person ──DeletePerson──▶ signed out everywhere ──job person-erase──▶ contents erased ──library.Sweep──▶ files removed
 //
 // DeletePerson is one short transaction, regardless of the amount of data: it
-// revokes all credentials, removes all memberships and the mail address, and
+// revokes all credentials, removes all memberships and the e-mail address, and
 // adds the background job. The job erases the person's contents, a few hundred
 // rows per transaction. It can be restarted from the beginning at any time, for
 // example after a crash.

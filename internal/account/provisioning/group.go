@@ -18,7 +18,7 @@ type Group struct {
 	Name       string
 	ExternalID string
 	// Members are the members of the team and the inactive users who will
-	// rejoin it when they are activated, ordered by mail address.
+	// rejoin it when they are activated, ordered by e-mail address.
 	Members []Ref
 	Created time.Time
 	Updated time.Time

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/people/person"
 )
 
-// notifyAddressChange notifies a user about the new mail address of their
+// notifyAddressChange notifies a user about the new e-mail address of their
 // account, on their account page and by mail to both addresses.
 func (s *Service) notifyAddressChange(ctx context.Context, tx *sqldb.Tx, before User, email string) error {
 	text := "Your company's identity provider has changed the address of your account from " +

@@ -29,7 +29,7 @@ type Service struct {
 	Mail mailqueue.Outbox
 	// AppURL is the base URL of the HTML pages, for links in mail.
 	AppURL string
-	// EnsureAccount locks and returns the person with the given mail address,
+	// EnsureAccount locks and returns the person with the given e-mail address,
 	// and creates an account if there is none. The address must be in a domain
 	// that a company has verified. The caller adds the returned entries to the
 	// audit log at the end of the transaction.

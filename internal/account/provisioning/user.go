@@ -13,7 +13,7 @@ import (
 // User is a person as their company's identity provider sees them.
 type User struct {
 	ID         string
-	Name       string // mail address
+	Name       string // e-mail address
 	ExternalID string
 	Active     bool // the user is a member of the company
 	// Attributes is a JSON object with further attributes that the identity
@@ -24,7 +24,7 @@ type User struct {
 	Updated    time.Time
 }
 
-// Ref refers to a user by id and mail address, or to a group by id and name.
+// Ref refers to a user by id and e-mail address, or to a group by id and name.
 type Ref struct {
 	ID   string
 	Name string
@@ -51,11 +51,11 @@ type UserQuery struct {
 
 var (
 	errUserTaken = fault.New(fault.Invalid, "There is already a user with this userName.").On("userName").With("reason", "taken")
-	errDomain    = fault.New(fault.Invalid, "The userName must be a mail address in a domain that the company has verified.").On("userName")
+	errDomain    = fault.New(fault.Invalid, "The userName must be an e-mail address in a domain that the company has verified.").On("userName")
 	errOldDomain = fault.New(fault.Invalid, "This userName is not in a domain that the company has verified, so only the person can change it.").On("userName")
 )
 
-// ListUsers returns a page of a company's users, ordered by mail address, and
+// ListUsers returns a page of a company's users, ordered by e-mail address, and
 // the number of all users that the query selects.
 func (s *Service) ListUsers(ctx context.Context, client Client, q UserQuery) (page []User, total int, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {

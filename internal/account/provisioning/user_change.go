@@ -16,7 +16,7 @@ import (
 	"atelier/internal/people/person"
 )
 
-// CreateUser adds the person with the mail address draft.Name to the company,
+// CreateUser adds the person with the e-mail address draft.Name to the company,
 // and creates an account if none has the address. The address must be in a
 // domain that the company has verified.
 func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft) (u User, err error) {
@@ -78,7 +78,7 @@ func newProfile(id string, created time.Time, draft UserDraft) company.Profile {
 	return company.Profile{PersonID: id, ExternalID: draft.ExternalID, Attributes: draft.Attributes, Created: created}
 }
 
-// requireDomain returns the error refusal if the mail address is not in a
+// requireDomain returns the error refusal if the e-mail address is not in a
 // domain that the company has verified.
 func (c Client) requireDomain(ctx context.Context, tx *sqldb.Tx, email string, refusal error) error {
 	owns, err := company.OwnsDomain(ctx, tx, c.companyID, email)
@@ -162,7 +162,7 @@ func describeUser(active bool) string {
 	return "switched off"
 }
 
-// verifyAddress marks the mail address of an account as verified if the company
+// verifyAddress marks the e-mail address of an account as verified if the company
 // owns its domain. Someone else may have signed up with the address before, so
 // EnsureAccount first ends their access to the account.
 func (s *Service) verifyAddress(ctx context.Context, tx *sqldb.Tx, client Client, email string) ([]audit.Entry, error) {
@@ -192,8 +192,8 @@ func (c Client) lockUser(ctx context.Context, tx *sqldb.Tx, id string) (User, er
 	return c.readUser(ctx, tx, id)
 }
 
-// changeAddress changes the mail address of a user's account. The company must
-// own the domains of both mail addresses, because the owner of a mail address
+// changeAddress changes the e-mail address of a user's account. The company must
+// own the domains of both e-mail addresses, because the owner of an e-mail address
 // can take over the account.
 func (s *Service) changeAddress(ctx context.Context, tx *sqldb.Tx, client Client, before User, email string) (e audit.Entry, err error) {
 	if person.CheckEmail(email) != nil {

@@ -44,7 +44,7 @@ func resetKey(email string) ratelimit.Key { return flow.EmailKey(ratelimit.Daily
 const tooManyPasswords = "Too many wrong passwords were entered from your network. Try again later, or use a browser in which you have signed in before." //nolint:gosec // a message
 
 // knownBrowser returns the id of a browser in which the person with the given
-// mail address signed in before, or "" for any other browser. It does the same
+// e-mail address signed in before, or "" for any other browser. It does the same
 // database work whether or not an account with the address exists.
 func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Client) (id string, err error) {
 	if c.KnownBrowser == "" {

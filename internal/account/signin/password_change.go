@@ -14,7 +14,7 @@ import (
 )
 
 // TakeOver ends all sign-ins of a person and replaces their password hash. The
-// caller has proven ownership of the person's mail address. If the address was
+// caller has proven ownership of the person's e-mail address. If the address was
 // not verified before, TakeOver also deletes the person's access tokens and
 // returns them.
 func (s *Service) TakeOver(ctx context.Context, tx *sqldb.Tx, p person.Person, hash string) ([]credential.Token, error) {

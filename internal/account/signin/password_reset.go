@@ -22,7 +22,7 @@ import (
 const resetLifetime = time.Hour
 
 // RequestPasswordReset mails a password-reset link to the person with the given
-// mail address, unless a link was sent recently. The response does not reveal
+// e-mail address, unless a link was sent recently. The response does not reveal
 // whether an account with the address exists.
 func (s *Service) RequestPasswordReset(ctx context.Context, email string, c session.Client) error {
 	if err := person.CheckEmail(email); err != nil {
@@ -66,7 +66,7 @@ func (s *Service) CheckResetLink(ctx context.Context, secret string) error {
 	return err
 }
 
-// readResetLink returns the person and mail address of a password-reset link,
+// readResetLink returns the person and e-mail address of a password-reset link,
 // and leaves the link valid.
 func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Link, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -77,7 +77,7 @@ func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Li
 }
 
 // ResetPassword sets a new password with a password-reset link, ends all
-// sessions of the person, revokes their devices, and marks the mail address to
+// sessions of the person, revokes their devices, and marks the e-mail address to
 // which the link was sent as verified. If the address was not verified before,
 // someone else may have used the account, so its access tokens are deleted too.
 //

@@ -58,11 +58,11 @@ func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	return started, flow.RecordOwnAct(ctx, tx, audit.SessionSignedIn, p.ID, c.Address, map[string]string{"provider": provider})
 }
 
-// errWrongPassword is returned both for an unknown mail address and for a wrong
+// errWrongPassword is returned both for an unknown e-mail address and for a wrong
 // password.
 var errWrongPassword = fault.New(fault.Unauthenticated, "The address or the password is wrong.")
 
-// SignIn signs a person in on a browser with a mail address and a password.
+// SignIn signs a person in on a browser with an e-mail address and a password.
 func (s *Service) SignIn(ctx context.Context, email, password string, c session.Client) (NewSession, error) {
 	if person.CheckEmail(email) != nil { // no account has such an address, and it may be too long for a rate-limit key
 		return NewSession{}, errWrongPassword
@@ -303,7 +303,7 @@ func (s *Service) endCredentials(ctx context.Context, personID string) error {
 	})
 }
 
-// SetSuspended suspends the person with the given mail address and ends their
+// SetSuspended suspends the person with the given e-mail address and ends their
 // sign-ins, or reinstates them. Only the operator's commands use it.
 func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {

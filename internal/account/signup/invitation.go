@@ -38,7 +38,7 @@ func recordAccepted(ctx context.Context, tx *sqldb.Tx, personID string, inv comp
 }
 
 // AcceptInvitation accepts an invitation, given the secret of its link. If the
-// invitation was mailed to the person's mail address, this also verifies the
+// invitation was mailed to the person's e-mail address, this also verifies the
 // address.
 func (s *Service) AcceptInvitation(ctx context.Context, by principal.Principal, secret string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -58,7 +58,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, by principal.Principal, 
 }
 
 // AcceptInvitationByID accepts an invitation that was sent to the caller's
-// verified mail address.
+// verified e-mail address.
 func (s *Service) AcceptInvitationByID(ctx context.Context, by principal.Principal, id string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, by.PersonID); err != nil {
@@ -81,7 +81,7 @@ func (s *Service) AcceptInvitationByID(ctx context.Context, by principal.Princip
 type Invitation struct {
 	Company string // name of the company
 	Team    string // name of the team, empty if the invitation is for the company only
-	Email   string // mail address of the invited person, empty if any person may accept
+	Email   string // e-mail address of the invited person, empty if any person may accept
 }
 
 // FindInvitation returns the description of the live invitation with the given

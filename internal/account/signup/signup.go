@@ -40,7 +40,7 @@ type Service struct {
 	Grants       *ledger.Grants
 	Mail         flow.Mailer
 	Policy       Policy
-	// RequireVerified makes SignUp start no session until the mail address is
+	// RequireVerified makes SignUp start no session until the e-mail address is
 	// verified.
 	RequireVerified bool
 }
@@ -60,9 +60,9 @@ type Application struct {
 // signupsOfNetwork limits how many people can sign up from one network.
 var signupsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: time.Minute}
 
-// SignUp creates a person and signs them in. If mail addresses must be verified
+// SignUp creates a person and signs them in. If e-mail addresses must be verified
 // first, it starts no session and returns no cookie; the response is then the
-// same for a mail address that is already in use.
+// same for an e-mail address that is already in use.
 func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession, error) {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		return flow.LimitNetwork(ctx, tx, "signup", a.Client.Network(), signupsOfNetwork)
@@ -95,7 +95,7 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 			return err
 		}
 		p, err := person.Create(ctx, tx, person.Draft{Email: a.Email, EmailVerified: verified, PasswordHash: hash})
-		if fault.Is(err, fault.Invalid) && s.RequireVerified { // the mail address is already in use
+		if fault.Is(err, fault.Invalid) && s.RequireVerified { // the e-mail address is already in use
 			return s.remindOwner(ctx, tx, a.Email)
 		}
 		if err != nil {
@@ -149,7 +149,7 @@ func (s *Service) useSetupToken(ctx context.Context, tx *sqldb.Tx, a Application
 	return false, s.checkPolicy(ctx, tx, a)
 }
 
-// remindOwner mails the owner of a mail address that they already have an
+// remindOwner mails the owner of an e-mail address that they already have an
 // account. The number of mails is limited, because anyone can cause them.
 func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) error {
 	p, err := person.ByEmail(ctx, tx, email)
@@ -162,12 +162,12 @@ func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) e
 	return s.Mail.Queue.QueueMessage(ctx, tx, mail.Message{
 		To:      p.Email,
 		Subject: "You already have an account",
-		Text:    "Someone, probably you, tried to sign up with this mail address, which already has an account.\n\nSign in at " + s.Mail.AppURL + "/signin",
+		Text:    "Someone, probably you, tried to sign up with this e-mail address, which already has an account.\n\nSign in at " + s.Mail.AppURL + "/signin",
 	})
 }
 
 // CreatePerson creates a person on behalf of the operator. The rules for new
-// passwords do not apply. If isVerified is true, the mail address counts as
+// passwords do not apply. If isVerified is true, the e-mail address counts as
 // verified.
 func (s *Service) CreatePerson(ctx context.Context, email, password string, isVerified bool) (p person.Person, err error) {
 	hash, err := person.HashPassword(ctx, password)
@@ -212,8 +212,8 @@ func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) 
 	}
 }
 
-// checkInvitation refuses an application whose mail address differs from the
-// invitation's. The error may reveal the invitation's mail address, because the
+// checkInvitation refuses an application whose e-mail address differs from the
+// invitation's. The error may reveal the invitation's e-mail address, because the
 // applicant has the secret of the invitation.
 func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	inv, err := company.InvitationBySecret(ctx, tx, a.Invitation)
@@ -255,7 +255,7 @@ func (s *Service) CreateFromProvider(ctx context.Context, tx *sqldb.Tx, who oidc
 		return person.Person{}, err
 	}
 	if s.Policy == Closed || s.Policy == ByInvitation && (len(invited) == 0 || !who.EmailVerified) {
-		return person.Person{}, fault.New(fault.Forbidden, "No account has this mail address, and signing up is closed.").With("reason", "closed")
+		return person.Person{}, fault.New(fault.Forbidden, "No account has this e-mail address, and signing up is closed.").With("reason", "closed")
 	}
 	p, err := person.Create(ctx, tx, person.Draft{Email: who.Email, EmailVerified: who.EmailVerified})
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"atelier/internal/people/person"
 )
 
-// VouchForPerson locks and returns the person with the given mail address,
+// VouchForPerson locks and returns the person with the given e-mail address,
 // which must be in a domain that a company has verified. If no such person
 // exists, it creates one without a password and returns fresh = true; the
 // person signs in with an OpenID provider or requests a password-reset link. If
-// the mail address of an existing account was never verified, someone else may
+// the e-mail address of an existing account was never verified, someone else may
 // have created the account, so its sign-ins are ended and its access tokens
 // deleted.
 //
@@ -45,8 +45,8 @@ func (s *Service) VouchForPerson(ctx context.Context, tx *sqldb.Tx, email string
 	return p, false, append(entries, audit.Entry{Act: audit.PersonVerified, PersonID: p.ID}), nil
 }
 
-// lockByEmail locks and returns the person with the given mail address. It
-// searches again if the person was deleted or got another mail address while it
+// lockByEmail locks and returns the person with the given e-mail address. It
+// searches again if the person was deleted or got another e-mail address while it
 // waited for the lock.
 func lockByEmail(ctx context.Context, tx *sqldb.Tx, email string) (person.Person, error) {
 	for {

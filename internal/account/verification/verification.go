@@ -1,6 +1,6 @@
-// Package verification verifies that people own their mail addresses: it sends
+// Package verification verifies that people own their e-mail addresses: it sends
 // links, and marks an address as verified when its link is opened. A person
-// with a verified mail address joins the company that owns the domain of the
+// with a verified e-mail address joins the company that owns the domain of the
 // address.
 package verification
 
@@ -26,13 +26,13 @@ const linkLifetime = 72 * time.Hour
 // request.
 var mailsOfPerson = []ratelimit.Window{{Max: 5, Span: time.Hour}}
 
-// Service verifies mail addresses. It is safe for concurrent use.
+// Service verifies e-mail addresses. It is safe for concurrent use.
 type Service struct {
 	DB   *sqldb.DB
 	Mail flow.Mailer
 }
 
-// SendLink mails a verification link to a person's mail address.
+// SendLink mails a verification link to a person's e-mail address.
 func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
 	secret, err := person.CreateLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) e
 	return s.Mail.Queue.QueueMessage(ctx, tx, mail.Message{
 		To:      p.Email,
 		Subject: "Verify your address",
-		Text: "Open this link to confirm that this mail address is yours:\n\n" + s.Mail.LinkURL("/verify", secret) +
+		Text: "Open this link to confirm that this e-mail address is yours:\n\n" + s.Mail.LinkURL("/verify", secret) +
 			"\n\nThe link works once, within three days. If you did not sign up, ignore this mail.",
 	})
 }
@@ -61,7 +61,7 @@ func (s *Service) ResendLink(ctx context.Context, p principal.Principal) error {
 	})
 }
 
-// VerifyEmail marks a mail address as verified, given the secret of its
+// VerifyEmail marks an e-mail address as verified, given the secret of its
 // verification link.
 func (s *Service) VerifyEmail(ctx context.Context, secret string, c session.Client) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -88,7 +88,7 @@ func (s *Service) OperatorLink(ctx context.Context, email string) (link string, 
 	return link, err
 }
 
-// MarkVerified marks a person's mail address as verified, and adds the person
+// MarkVerified marks a person's e-mail address as verified, and adds the person
 // to the company that owns the domain of the address. It does nothing if the
 // address was already verified.
 func MarkVerified(ctx context.Context, tx *sqldb.Tx, personID, email, address string) error {
@@ -106,7 +106,7 @@ func MarkVerified(ctx context.Context, tx *sqldb.Tx, personID, email, address st
 	return flow.RecordOwnAct(ctx, tx, audit.PersonVerified, p.ID, address, nil)
 }
 
-// JoinByDomain adds a person with a verified mail address to the company that
+// JoinByDomain adds a person with a verified e-mail address to the company that
 // owns the domain of the address, if there is one.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) error {
 	companyID, teams, err := company.JoinByDomain(ctx, tx, p.ID, p.Email)

@@ -398,7 +398,7 @@ func (c *Config) CheckSettings() error {
 			bad("smtp.address", "must be HOST:PORT")
 		}
 		if _, err := mail.ParseAddress(c.SMTP.From); err != nil {
-			bad("smtp.from", "must be a mail address")
+			bad("smtp.from", "must be an e-mail address")
 		}
 	}
 	if c.OIDC.Issuer != "" && c.OIDC.ClientID == "" {

@@ -169,7 +169,7 @@ func TestMistakes(t *testing.T) {
 		{"domain with a scheme", "", []string{"--http.acme-domains=https://a.example"}, "is not a domain"},
 		{"domain without a dot", "", []string{"--http.acme-domains=localhost"}, "is not a domain"},
 		{"plain directory", "", []string{"--http.acme-directory=http://a.example/dir"}, "http.acme_directory: must be an https:// address"},
-		{"email", "", []string{"--http.acme-email=me"}, "http.acme_email: must be a mail address"},
+		{"email", "", []string{"--http.acme-email=me"}, "http.acme_email: must be an e-mail address"},
 		{"redirect to nothing", "", []string{"--http.redirect-listen=:80"}, "http.redirect_listen: requires http.tls_cert or http.acme_domains"},
 		{"plain base url", "", []string{"--http.acme-domains=a.example", "--base-url=http://a.example"}, "base_url: must be an https:// address"},
 		{"any origin", "", []string{"--http.cors-origins=*"}, "http.cors_origins: must name each origin"},

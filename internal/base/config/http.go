@@ -30,7 +30,7 @@ func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 	}
 	if h.ACMEEmail != "" {
 		if a, err := mail.ParseAddress(h.ACMEEmail); err != nil || a.Address != h.ACMEEmail {
-			bad("http.acme_email", "must be a mail address")
+			bad("http.acme_email", "must be an e-mail address")
 		}
 	}
 	if u, err := url.Parse(h.ACMEDirectory); err != nil || u.Scheme != "https" || u.Host == "" {

@@ -2,13 +2,13 @@ package sanitize
 
 import "strings"
 
-// Nearest returns the word in among that is most similar to the misspelt word,
+// Nearest returns the candidate that is most similar to a misspelt word,
 // ignoring case. It returns "" if none is similar enough: at most a third of
 // the characters, and in short words at most one, may differ.
-func Nearest(word string, among []string) string {
+func Nearest(word string, candidates []string) string {
 	best := ""
 	least := max(len([]rune(word))/3, 1) + 1
-	for _, one := range among {
+	for _, one := range candidates {
 		if d := EditDistance(strings.ToLower(word), strings.ToLower(one)); d < least {
 			best = one
 			least = d

@@ -123,7 +123,7 @@ func (c *Syncer) reloadManifests(ctx context.Context) error {
 	before := c.computeFingerprint()
 	result, err := c.ApplyManifests(ctx)
 	for _, p := range result.Problems {
-		c.Log.Error("manifest has a problem; the stored items stay unchanged", "at", p.String())
+		c.Log.Error("manifest is invalid; its catalog items stay unchanged", "at", p.String())
 	}
 
 	for _, w := range result.Warnings {

@@ -76,7 +76,8 @@ func blankFLACBlocks(s *source, o *overwrites, from, to int64) error {
 }
 
 // planFLAC plans how to clean a FLAC file. Only the metadata blocks that
-// players need are kept. Tags of other formats after the sound are removed.
+// players need are kept. Tags in other formats, such as ID3v1 or APE, that
+// follow the audio frames are removed.
 func planFLAC(s *source) ([]part, error) {
 	b, err := s.peekBytes(0, 4)
 	if err != nil {

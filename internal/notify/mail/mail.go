@@ -53,7 +53,7 @@ const (
 func (m Message) CheckMessage() error {
 	switch {
 	case !isBareAddress(m.To):
-		return permanent{errors.New("check mail: the recipient is not a mail address")}
+		return permanent{errors.New("check mail: the recipient is not an e-mail address")}
 	case m.Subject == "" || utf8.RuneCountInString(m.Subject) > maxSubject || !isPrintable(m.Subject, ""):
 		return permanent{errors.New("check mail: the subject is empty, too long or not one line of text")}
 	case m.Text == "" || len(m.Text) > maxText || !isPrintable(m.Text, "\n\t"):

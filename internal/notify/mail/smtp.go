@@ -45,7 +45,7 @@ func SMTP(s Settings) (Sender, error) {
 	}
 	from, err := mail.ParseAddress(s.From)
 	if err != nil || !isBareAddress(from.Address) || !isPrintable(from.Name, "") {
-		return nil, errors.New("mail settings: the sender is not a mail address")
+		return nil, errors.New("mail settings: the sender is not an e-mail address")
 	}
 	options := []gomail.Option{
 		gomail.WithTimeout(cmp.Or(s.Timeout, 30*time.Second)),

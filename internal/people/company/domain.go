@@ -16,10 +16,10 @@ import (
 )
 
 // Domain is a mail domain of a company. After the company has proven that it
-// owns the domain, people with a mail address in it join the company
+// owns the domain, people with an e-mail address in it join the company
 // automatically.
 //
-// People join at one of two moments: when their mail address is verified
+// People join at one of two moments: when their e-mail address is verified
 // (JoinByDomain), or, if it was verified earlier, when the domain is verified
 // (JoinAllByDomain). Callers must not call these functions at other times, for
 // example at each sign-in: a person whom an admin has removed would join again.
@@ -53,7 +53,7 @@ var public = []string{
 var errNoDomain = fault.New(fault.NotFound, "There is no such domain.")
 
 // AddDomain adds a domain that is not verified yet. After its verification,
-// people with a mail address in it join the team teamID with the role teamRole
+// people with an e-mail address in it join the team teamID with the role teamRole
 // ("" means "member"), or only the company if teamID is "".
 func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamRole string) (Domain, error) {
 	name = strings.ToLower(name)
@@ -160,7 +160,7 @@ func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool
 }
 
 // JoinByDomain adds a person to the company that owns the domain of their newly
-// verified mail address, if there is one, and to the domain's team, if it has
+// verified e-mail address, if there is one, and to the domain's team, if it has
 // one. If the person is new to the company or the team, it returns the
 // company's id; if they are new to the team, it also returns the team. See
 // Domain for when to call it.
@@ -210,7 +210,7 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	return companyID, teams, nil
 }
 
-// JoinAllByDomain adds all people with a verified mail address in a newly
+// JoinAllByDomain adds all people with a verified e-mail address in a newly
 // verified domain to the company, and to the domain's team if it has one. It
 // returns the number of people who are new to the team, or to the company if
 // there is no team. See Domain for when to call it.
@@ -228,7 +228,7 @@ func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) 
 	return joinAll(ctx, tx, d)
 }
 
-// domainOf returns the part of a mail address after the @, in lower case.
+// domainOf returns the part of an e-mail address after the @, in lower case.
 func domainOf(email string) string { return emailKey(email[strings.LastIndexByte(email, '@')+1:]) }
 
 // validDomain reports whether name consists of at least two labels of

@@ -45,15 +45,15 @@ const (
 	secretChars = 40 // about 238 random bits
 	maxUses     = 1000
 	maxLifetime = 366 * 24 * time.Hour
-	maxEmail    = 254 // maximum length of a mail address in bytes (RFC 5321 section 4.5.3.1.3)
+	maxEmail    = 254 // maximum length of an e-mail address in bytes (RFC 5321 section 4.5.3.1.3)
 )
 
 // errNoInvitation is returned for every invitation that cannot be used:
-// expired, used up, revoked, for another mail address, or unknown.
+// expired, used up, revoked, for another e-mail address, or unknown.
 var errNoInvitation = fault.New(fault.NotFound, "This invitation does not exist or is no longer valid.")
 
 // Invite creates an invitation. The second result is the secret of its link,
-// which is not stored. If the invitation is for one mail address, the secret
+// which is not stored. If the invitation is for one e-mail address, the secret
 // must be sent only to that address, because a person who presents the secret
 // counts as the owner of the address.
 func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, error) {
@@ -101,11 +101,11 @@ func (d Draft) validate() error {
 		most = 1
 		a, err := mail.ParseAddress(d.Email)
 		if err != nil || a.Address != d.Email || len(d.Email) > maxEmail || !utf8.ValidString(d.Email) {
-			problems = problems.Field("email", "This is not a mail address.")
+			problems = problems.Field("email", "This is not an e-mail address.")
 		}
 	}
 	if d.Uses < 1 || d.Uses > most {
-		problems = problems.Field("uses", fmt.Sprintf("An invitation for one mail address can be used once; any other invitation 1 to %d times.", maxUses))
+		problems = problems.Field("uses", fmt.Sprintf("An invitation for one e-mail address can be used once; any other invitation 1 to %d times.", maxUses))
 	}
 	if d.Lifetime < time.Second || d.Lifetime > maxLifetime {
 		problems = problems.Field("lifetime", "Must be from one second to 366 days.")
@@ -142,7 +142,7 @@ type After struct {
 	ID      string
 }
 
-// InvitationsFor returns the live invitations for a mail address, newest first.
+// InvitationsFor returns the live invitations for an e-mail address, newest first.
 // Only a person who has verified the address may see them.
 func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitation, error) {
 	return invitationsFor(ctx, tx, emailKey(email))
@@ -163,7 +163,7 @@ func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 }
 
 // MayJoin returns the live invitation with the given secret, and whether a
-// person with the given mail address can use it.
+// person with the given e-mail address can use it.
 func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitation, bool, error) {
 	inv, err := InvitationBySecret(ctx, tx, secret)
 	if errors.Is(err, errNoInvitation) {
@@ -175,7 +175,7 @@ func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitatio
 	return inv, true, nil
 }
 
-// matchesEmail reports whether the invitation is for the given mail address or
+// matchesEmail reports whether the invitation is for the given e-mail address or
 // for any address.
 func (inv Invitation) matchesEmail(email string) bool {
 	return inv.Email == "" || emailKey(inv.Email) == emailKey(email)
@@ -195,9 +195,9 @@ func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email str
 	return acceptInvitation(ctx, tx, inv, personID)
 }
 
-// AcceptByID is AcceptSecret for a person who has verified the mail address to
+// AcceptByID is AcceptSecret for a person who has verified the e-mail address to
 // which the invitation was sent, and therefore needs no secret. An invitation
-// without a mail address cannot be accepted by id.
+// without an e-mail address cannot be accepted by id.
 func AcceptByID(ctx context.Context, tx *sqldb.Tx, id, personID, email string, verified bool) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationByID(ctx, tx, id)
 	if err != nil {

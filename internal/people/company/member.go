@@ -202,7 +202,7 @@ func lockTeam(ctx context.Context, tx *sqldb.Tx, teamID string) (Team, error) {
 	return teamByID(ctx, tx, teamID)
 }
 
-// emailKey returns the lower-case form in which mail addresses are compared.
+// emailKey returns the lower-case form in which e-mail addresses are compared.
 // Local parts are case-sensitive according to RFC 5321 section 2.4, but not in
 // practice.
 func emailKey(email string) string { return strings.ToLower(email) }

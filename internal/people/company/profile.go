@@ -148,7 +148,7 @@ func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 
 // PlacesIn returns the memberships and SCIM seats in the given teams of a
 // company, or in all its teams if teamIDs is nil. It returns at most limit of
-// them, ordered by team name and mail address.
+// them, ordered by team name and e-mail address.
 func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []string, limit int) ([]Place, error) {
 	if teamIDs != nil && len(teamIDs) == 0 {
 		return nil, nil
@@ -157,7 +157,7 @@ func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []str
 }
 
 // PlacesOf returns the memberships and SCIM seats of the given people in a
-// company's teams, ordered by team name and mail address.
+// company's teams, ordered by team name and e-mail address.
 func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []string) ([]Place, error) {
 	if len(personIDs) == 0 {
 		return nil, nil
@@ -165,7 +165,7 @@ func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []s
 	return groupPlaces(ctx, tx, companyID, "p.id", personIDs, -1)
 }
 
-// OwnsDomain reports whether the domain of a mail address is a verified domain
+// OwnsDomain reports whether the domain of an e-mail address is a verified domain
 // of the company.
 func OwnsDomain(ctx context.Context, tx *sqldb.Tx, companyID, email string) (bool, error) {
 	all, err := Domains(ctx, tx, companyID)

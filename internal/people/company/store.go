@@ -302,7 +302,7 @@ func deleteMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return execChanged(ctx, tx, `DELETE FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// Members returns at most limit members of a company, ordered by mail address,
+// Members returns at most limit members of a company, ordered by e-mail address,
 // starting after the given position.
 func Members(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Member, error) {
 	return sqldb.All(ctx, tx, `
@@ -345,7 +345,7 @@ func leaveTeams(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 		RETURNING team_id`, []any{companyID, personID}, scanText)
 }
 
-// TeamMembers returns at most limit members of a team, ordered by mail address,
+// TeamMembers returns at most limit members of a team, ordered by e-mail address,
 // starting after the given position.
 func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, limit int) ([]TeamMember, error) {
 	return sqldb.All(ctx, tx, `
@@ -527,7 +527,7 @@ func deleteInvitation(ctx context.Context, tx *sqldb.Tx, companyID, id string) (
 }
 
 // DeleteInvitationsFor deletes the invitations of all companies that were sent
-// to the given mail address.
+// to the given e-mail address.
 func DeleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> ''`, emailKey(email))
 	return err
@@ -596,7 +596,7 @@ func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bo
 
 // lockOwner locks the rows of a domain in all companies and returns the id of
 // the company that has verified the domain, or "" if there is none. It locks
-// unverified rows too, so that concurrent verifications of a mail address and
+// unverified rows too, so that concurrent verifications of an e-mail address and
 // of its domain run one after the other, and the later one sees the result of
 // the earlier one.
 func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, err error) {
@@ -613,7 +613,7 @@ func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, er
 	return owner, err
 }
 
-// joinAll adds all people with a verified mail address in a domain to the
+// joinAll adds all people with a verified e-mail address in a domain to the
 // company and to the domain's team, if it has one, except users whom the
 // company's identity provider has deactivated. It returns the number of new
 // members of the team, or of the company if there is no team.
@@ -896,7 +896,7 @@ var Checks = []sqldb.Check{
 		SELECT 'team_member ' || m.team_id || ' ' || m.person_id FROM team_member m JOIN team t ON t.id = m.team_id WHERE t.removed`},
 	{Name: "secrets of invitations are stored only as SHA-256", Query: `
 		SELECT 'invitation ' || id FROM invitation WHERE length(hash) <> 64`},
-	{Name: "an invitation for one mail address can be used once", Query: `
+	{Name: "an invitation for one e-mail address can be used once", Query: `
 		SELECT 'invitation ' || id FROM invitation WHERE (email = '') <> (email_key = '') OR email <> '' AND uses_left > 1`},
 	{Name: "the role of an invitation is a role of its company", Query: `
 		SELECT 'invitation ' || i.id FROM invitation i

@@ -133,7 +133,7 @@ func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error)
 // CheckedToken is a valid token that a request has presented.
 type CheckedToken struct {
 	Token
-	EmailVerified bool // the mail address of the token's person is verified
+	EmailVerified bool // the e-mail address of the token's person is verified
 }
 
 // ErrInvalid is returned for every invalid credential, so that the response

@@ -88,7 +88,7 @@ type DeviceStatus struct {
 	PluginKind string
 	Provider   string
 	LastUsed   time.Time
-	Verified   bool // the person's mail address is verified
+	Verified   bool // the person's e-mail address is verified
 	Suspended  bool // the person is suspended
 }
 

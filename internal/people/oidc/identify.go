@@ -83,7 +83,7 @@ func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth
 	}
 	who.EmailVerified = who.EmailVerified && who.Email != ""
 	if !isShortText(who.Email) {
-		return forged(errors.New("the mail address is too long or not text"))
+		return forged(errors.New("the e-mail address is too long or not text"))
 	}
 	return who, nil
 }
@@ -105,7 +105,7 @@ func (w *watchedKeys) VerifySignature(ctx context.Context, token string) ([]byte
 
 // isShortText reports whether a claim can be stored: valid UTF-8 of at most 255
 // characters without control characters. A subject has at most 255 characters
-// (OpenID Connect Core 1.0, section 2), and mail addresses are shorter.
+// (OpenID Connect Core 1.0, section 2), and e-mail addresses are shorter.
 func isShortText(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 255 && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -108,7 +108,7 @@ type Identity struct {
 	// Issuer and Subject together identify a person permanently. The provider
 	// never assigns them to another person.
 	Issuer, Subject string
-	// Email is empty if the provider does not report a mail address.
+	// Email is empty if the provider does not report an e-mail address.
 	Email         string
 	EmailVerified bool
 	// Refresh is the refresh token for ConfirmPerson, empty if the provider

@@ -14,7 +14,7 @@ type LinkKind string
 
 // The purposes of one-time links.
 const (
-	VerifyLink    LinkKind = "verify" // verifies a mail address; the target is the address
+	VerifyLink    LinkKind = "verify" // verifies an e-mail address; the target is the address
 	ResetLink     LinkKind = "reset"
 	EndDeviceLink LinkKind = "drop_device" // signs out a device; the target is the device's id
 )

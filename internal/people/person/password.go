@@ -63,8 +63,8 @@ type PasswordProof struct {
 	stored   string
 }
 
-// CheckSignIn checks a mail address and a password. PersonID of the result is
-// "" if no account has this mail address and this password. An unknown mail
+// CheckSignIn checks an e-mail address and a password. PersonID of the result is
+// "" if no account has this e-mail address and this password. An unknown mail
 // address takes as much time as a wrong password.
 func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (PasswordProof, error) {
 	id, stored, err := passwordOf(ctx, db, emailKey(email))

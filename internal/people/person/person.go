@@ -1,4 +1,4 @@
-// Package person stores the people who use the service: their mail addresses
+// Package person stores the people who use the service: their e-mail addresses
 // and passwords, their identities at OpenID providers, the one-time links that
 // were sent to them, and the notices on their account pages.
 package person
@@ -26,7 +26,7 @@ type Person struct {
 	// reinstates them.
 	Suspended bool
 	// Deleted means that the person's data was erased. A deleted person has no
-	// mail address and is also suspended.
+	// e-mail address and is also suspended.
 	Deleted bool
 	Created time.Time
 	// SignedInBefore is the time of the sign-in on a device before the person's
@@ -51,7 +51,7 @@ type Draft struct {
 	PasswordHash string
 }
 
-// Create adds a person. Mail addresses are unique; upper and lower case make no
+// Create adds a person. E-mail addresses are unique; upper and lower case make no
 // difference.
 func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	if err := CheckEmail(d.Email); err != nil {
@@ -76,21 +76,21 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	return p, err
 }
 
-// ErrEmailTaken is returned if another person has the mail address.
-var ErrEmailTaken = fault.New(fault.Invalid, "An account with this mail address already exists.").On("email")
+// ErrEmailTaken is returned if another person has the e-mail address.
+var ErrEmailTaken = fault.New(fault.Invalid, "An account with this e-mail address already exists.").On("email")
 
 // ErrDeleted is returned for an action on behalf of a deleted person.
 var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
 
 var errNobody = fault.New(fault.NotFound, "There is no such person.")
 
-// ByEmail returns the person with the given mail address; upper and lower case
+// ByEmail returns the person with the given e-mail address; upper and lower case
 // make no difference.
 func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	p, err := findPerson(ctx, tx, "email_key", emailKey(email))
 	if errors.Is(err, errNobody) || err == nil && p.Deleted {
 		p = Person{}
-		err = fault.New(fault.NotFound, "No account has this mail address.")
+		err = fault.New(fault.NotFound, "No account has this e-mail address.")
 	}
 	return p, err
 }
@@ -106,13 +106,13 @@ func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Pe
 	return listPeople(ctx, tx, emailKey(afterEmail), limit)
 }
 
-// SetVerified marks a person's mail address as verified, if email is still
+// SetVerified marks a person's e-mail address as verified, if email is still
 // their address. It reports whether the address was not verified before.
 func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
 	return setVerified(ctx, tx, id, emailKey(email))
 }
 
-// SetEmail changes a person's mail address. It returns ErrEmailTaken if another
+// SetEmail changes a person's e-mail address. It returns ErrEmailTaken if another
 // person has the new address. Links that were sent to the old address become
 // invalid.
 func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
@@ -130,13 +130,13 @@ func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	return nil
 }
 
-// HasEmail reports whether email is the person's mail address; upper and lower
+// HasEmail reports whether email is the person's e-mail address; upper and lower
 // case make no difference.
 func (p Person) HasEmail(email string) bool {
 	return !p.Deleted && emailKey(p.Email) == emailKey(email)
 }
 
-// MaskEmail shortens a mail address to its first character, an ellipsis and the
+// MaskEmail shortens an e-mail address to its first character, an ellipsis and the
 // domain, for records that are never erased. A reader who already knows the
 // address can recognise it.
 func MaskEmail(email string) string {
@@ -148,21 +148,21 @@ func MaskEmail(email string) string {
 	return string(first) + "…" + email[at:]
 }
 
-// emailKey returns the lower-case form in which mail addresses are compared.
+// emailKey returns the lower-case form in which e-mail addresses are compared.
 // Local parts are case-sensitive according to RFC 5321 section 2.4, but not in
 // practice.
 func emailKey(email string) string { return strings.ToLower(email) }
 
-// maxEmail is the maximum length of a mail address, in bytes (RFC 5321 section
+// maxEmail is the maximum length of an e-mail address, in bytes (RFC 5321 section
 // 4.5.3.1.3).
 const maxEmail = 254
 
-// CheckEmail refuses a string that cannot be a mail address.
+// CheckEmail refuses a string that cannot be an e-mail address.
 func CheckEmail(email string) error {
 	a, err := mail.ParseAddress(email)
 	odd := func(r rune) bool { return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) }
 	if err != nil || a.Address != email || len(email) > maxEmail || !utf8.ValidString(email) || strings.ContainsFunc(email, odd) {
-		return fault.New(fault.Invalid, "This is not a mail address.").On("email")
+		return fault.New(fault.Invalid, "This is not an e-mail address.").On("email")
 	}
 	return nil
 }

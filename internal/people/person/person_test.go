@@ -342,7 +342,7 @@ func TestChecksFind(t *testing.T) {
 		anna := w.person("anna@example.com")
 		w.offer(person.ResetLink, person.Link{PersonID: anna.ID}, time.Hour)
 		for damage, check := range map[string]string{
-			`UPDATE person SET email_key = email_key || 'X'`:               "mail addresses are indexed in lower case",
+			`UPDATE person SET email_key = email_key || 'X'`:               "e-mail addresses are indexed in lower case",
 			`INSERT INTO deployment (name, value) VALUES ('setup/x', '')`:  "there is no set-up link once a person exists",
 			`UPDATE person_link SET hash = 'secret'`:                       "links are stored only as SHA-256",
 			`UPDATE person SET password_hash = '', email_verified = FALSE`: "every person has a way to sign in",

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// insertPerson adds a person unless another person has the same mail address.
+// insertPerson adds a person unless another person has the same e-mail address.
 func insertPerson(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh bool, err error) {
 	n, err := execSealed(ctx, tx, p.ID, `
 		INSERT INTO person (id, email, email_key, email_verified, password_hash, created)
@@ -75,7 +75,7 @@ const erased = "deleted:"
 
 // Erase deletes the data of a person whose row the caller has locked. The row
 // remains, with little more than its id, because other tables refer to it. The
-// mail address becomes available to other people.
+// e-mail address becomes available to other people.
 func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 	for _, query := range []string{
 		`DELETE FROM person_identity WHERE person_id = $1`,
@@ -113,7 +113,7 @@ func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error
 	return n == 1, err
 }
 
-// setEmail changes a person's mail address. It returns ErrEmailTaken if another
+// setEmail changes a person's e-mail address. It returns ErrEmailTaken if another
 // person has the new address.
 func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	n, err := execSealed(ctx, tx, id, `
@@ -330,21 +330,21 @@ func ReleaseConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 // Checks are the invariants of this package's tables, as queries for the rows
 // that violate them.
 var Checks = []sqldb.Check{
-	{Name: "mail addresses are indexed in lower case", Query: `
+	{Name: "e-mail addresses are indexed in lower case", Query: `
 		SELECT 'person ' || id FROM person WHERE email_key <> lower(email_key) AND deleted IS NULL`},
 	{Name: "there is no set-up link once a person exists", Query: `
 		SELECT 'deployment ' || name FROM deployment WHERE name LIKE '` + setupRow + `%' AND EXISTS (SELECT 1 FROM person)`},
 	{Name: "links are stored only as SHA-256", Query: `
 		SELECT 'person_link ' || hash FROM person_link WHERE length(hash) <> 64`},
 	// A person with neither a password nor an OpenID identity can sign in with
-	// a password-reset link that is sent to a verified mail address.
+	// a password-reset link that is sent to a verified e-mail address.
 	{Name: "every person has a way to sign in", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.password_hash = '' AND NOT p.suspended AND NOT p.email_verified
 			AND NOT EXISTS (SELECT 1 FROM person_identity i WHERE i.person_id = p.id)`},
 	{Name: "the row of a deleted person has no personal data", Query: `
 		SELECT 'person ' || id FROM person WHERE deleted IS NOT NULL
 			AND (email <> '' OR email_key <> '` + erased + `' || id OR email_verified OR password_hash <> '' OR NOT suspended OR signed_in <> 0 OR signed_in_before <> 0)`},
-	{Name: "only deleted people have no mail address", Query: `
+	{Name: "only deleted people have no e-mail address", Query: `
 		SELECT 'person ' || id FROM person WHERE deleted IS NULL AND (email = '' OR email_key LIKE '` + erased + `%')`},
 	{Name: "a deleted person has no identity, link or notice", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (

@@ -38,8 +38,8 @@ const (
 	// only.
 	minDigits = 12
 	// minOwn is the minimum number of letters that a password must contain in
-	// addition to parts of the mail address and the product's name. Parts of
-	// the mail address that are shorter than minOwn are ignored.
+	// addition to parts of the e-mail address and the product's name. Parts of
+	// the e-mail address that are shorter than minOwn are ignored.
 	minOwn = 4
 
 	productName = "atelier"
@@ -48,11 +48,11 @@ const (
 var (
 	errCommon   = fault.New(fault.Invalid, "This password is too common. Choose another one, for example several words.").On("password")
 	errPattern  = fault.New(fault.Invalid, "This password follows a common pattern. Choose another one, for example several words.").On("password")
-	errPersonal = fault.New(fault.Invalid, "This password is too similar to your mail address or to the name of this service. Choose another one, for example several words.").On("password")
+	errPersonal = fault.New(fault.Invalid, "This password is too similar to your e-mail address or to the name of this service. Choose another one, for example several words.").On("password")
 )
 
 // CheckNewPassword refuses a password that is too short, or that an attacker
-// who knows the person's mail address would soon guess.
+// who knows the person's e-mail address would soon guess.
 func CheckNewPassword(password, email string) error {
 	if err := checkLength(password); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // OperatorFor returns the operator's principal for a team. If teamID is "", it
 // returns the principal for the personal account of the person with the given
-// mail address, and locks that person's row.
+// e-mail address, and locks that person's row.
 func OperatorFor(ctx context.Context, tx *sqldb.Tx, email, teamID string) (Principal, error) {
 	p := Operator()
 	if teamID != "" {

@@ -70,7 +70,7 @@ type Principal struct {
 	// Operator marks an admin command on the server itself. All permission
 	// checks are skipped.
 	Operator bool
-	// Unverified means that the installation requires a verified mail address
+	// Unverified means that the installation requires a verified e-mail address
 	// and the person has not verified theirs. Runs are refused.
 	Unverified bool
 	// Others are the caller's principals for further accounts if a request
@@ -92,8 +92,8 @@ func ForSession(personID, sessionID, provider, address string) Principal {
 	}
 }
 
-// ErrUnverified is returned to people who must verify their mail address first.
-var ErrUnverified = fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
+// ErrUnverified is returned to people who must verify their e-mail address first.
+var ErrUnverified = fault.New(fault.EmailNotVerified, "Verify your e-mail address first: open the link that was sent to you.")
 
 // May reports whether the principal's team role includes perm. For the personal
 // account it always returns true.

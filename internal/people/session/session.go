@@ -64,7 +64,7 @@ type Status struct {
 	PersonID string
 	Provider string
 	LastUsed time.Time
-	Verified bool // the person's mail address is verified
+	Verified bool // the person's e-mail address is verified
 }
 
 // Check returns the status of a live session. It returns ErrSignedOut if the

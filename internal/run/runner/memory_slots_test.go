@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"atelier/internal/base/memory"
 	"atelier/internal/engine"
@@ -72,13 +73,15 @@ func TestLargeRunsWaitOutside(t *testing.T) {
 		if one := ended(h, never.ID); one.State != run.Failed || one.ErrorCode != "ENGINE_FAILED" || !strings.Contains(one.ErrorText, "the limit is 250 MB") {
 			h.Errorf("a run that never fits = %+v", one)
 		}
-		begun := 0
-		for len(inside) > 0 {
-			<-inside
-			begun++
+		for range 2 { // the small one and one large one
+			select {
+			case <-inside:
+			case <-time.After(2 * time.Minute):
+				h.Fatal("a small and a large run should have their memory")
+			}
 		}
-		if begun != 2 { // the small one and one large one
-			h.Errorf("%d runs have their memory, want 2", begun)
+		if more := len(inside); more > 0 {
+			h.Errorf("%d more runs have their memory, want none", more)
 		}
 		close(gate)
 		for _, one := range large {

@@ -174,7 +174,7 @@ func TestUnverifiedPeopleBrowse(t *testing.T) {
 		body := m.body("one", "")
 		s.send("POST", "/api/v2/generate", "application/json", strings.NewReader(body)).checkStatus(t, "a create", 403, "EMAIL_NOT_VERIFIED")
 		price := decodeAnswer[wire.CostPreview](t, s.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)))
-		if price.CanRun || price.BlockingReason == nil || !strings.Contains(*price.BlockingReason, "Verify your mail address") || price.TotalTokens != 3 {
+		if price.CanRun || price.BlockingReason == nil || !strings.Contains(*price.BlockingReason, "Verify your e-mail address") || price.TotalTokens != 3 {
 			t.Errorf("price = %+v", price)
 		}
 		if len(getJSON[wire.ToolList](s, "/api/v2/tools").Data) == 0 {

@@ -36,7 +36,7 @@ func TestDeletionOfOnesAccount(t *testing.T) {
 		anna := s.person(email)
 		b, other := s.signedIn(anna), s.signedIn(anna)
 		b.get("/account").want(200, "Your data", "Delete your account")
-		b.submit("/account/delete", "/account/delete", "email", "bert@studio.example").want(400, "This is not the mail address of the account.")
+		b.submit("/account/delete", "/account/delete", "email", "bert@studio.example").want(400, "This is not the e-mail address of the account.")
 		b.get("/account").want(200)
 		b.submit("/account/delete", "/account/delete", "email", "Anna@studio.example").leads("/signin?done=farewell")
 		b.get("/signin?done=farewell").want(200, "Your account is deleted.")

@@ -61,7 +61,7 @@ func TestReset(t *testing.T) {
 		if strings.ReplaceAll(unknown.body, "nobody@", "anna@") != known.body {
 			t.Errorf("the answers tell who is here:\n%s\n%s", known.body, unknown.body)
 		}
-		b.submit("/forgot", "/forgot", "email", "not an address").want(400, "This is not a mail address.")
+		b.submit("/forgot", "/forgot", "email", "not an address").want(400, "This is not an e-mail address.")
 		if mails := s.mails(); strings.Contains(mails, "nobody@") {
 			t.Errorf("mail = %s", mails)
 		}

@@ -44,7 +44,7 @@ func TestSignUp(t *testing.T) {
 		b.get("/signin?next=/devices").leads("/devices")
 
 		other := s.browser()
-		a := other.submit("/signup", "/signup", "email", "Anna@studio.example", "password", password).want(400, "An account with this mail address already exists.")
+		a := other.submit("/signup", "/signup", "email", "Anna@studio.example", "password", password).want(400, "An account with this e-mail address already exists.")
 		if attr(a.element("email"), "aria-invalid") != "true" {
 			t.Error("the address is not marked")
 		}
@@ -293,7 +293,7 @@ func TestWeakPasswords(t *testing.T) {
 		b.submit("/forgot", "/forgot", "email", address).want(200)
 		link := s.link("/reset")
 		b.submit(link, "/reset", "password", "password1").want(400, "too common")
-		b.submit(link, "/reset", "password", address).want(400, "too similar to your mail address")
+		b.submit(link, "/reset", "password", address).want(400, "too similar to your e-mail address")
 		b.submit(link, "/reset", "password", "lamp river horse").leads("/signin?done=reset")
 
 		b.signIn(address, "lamp river horse").leads("/account")

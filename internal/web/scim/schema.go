@@ -87,7 +87,7 @@ var userType = resourceType{
 	endpoint:    "/Users",
 	description: "A current or former member of the company.",
 	core: schema{id: "urn:ietf:params:scim:schemas:core:2.0:User", name: "User", description: "A current or former member of the company.", attributes: []attribute{
-		{name: "userName", required: true, uniqueness: "server", description: "The mail address, in a domain that the company has verified."},
+		{name: "userName", required: true, uniqueness: "server", description: "The e-mail address, in a domain that the company has verified."},
 		{name: "name", dataType: complexType, description: "The parts of the name.", sub: []attribute{
 			{name: "formatted"}, {name: "familyName"}, {name: "givenName"}, {name: "middleName"}, {name: "honorificPrefix"}, {name: "honorificSuffix"},
 		}},
@@ -95,7 +95,7 @@ var userType = resourceType{
 		{name: "profileUrl", dataType: referenceType, referenceTypes: []string{"external"}, caseExact: true},
 		{name: "title"}, {name: "userType"}, {name: "preferredLanguage"}, {name: "locale"}, {name: "timezone"},
 		{name: "active", dataType: booleanType, required: true, description: "Whether the user is a member of the company. Defaults to true for a new user."},
-		newTypedAttribute("emails", "Mail addresses from the identity provider. The address of the account is userName.", attribute{}, "work", "home", "other"),
+		newTypedAttribute("emails", "E-mail addresses from the identity provider. The address of the account is userName.", attribute{}, "work", "home", "other"),
 		newTypedAttribute("phoneNumbers", "Phone numbers.", attribute{}, "work", "home", "mobile", "fax", "pager", "other"),
 		newTypedAttribute("ims", "Addresses for instant messages.", attribute{}),
 		newTypedAttribute("photos", "Addresses of pictures.", attribute{dataType: referenceType, referenceTypes: []string{"external"}, caseExact: true}, "photo", "thumbnail"),
@@ -156,7 +156,7 @@ var groupType = resourceType{
 					mutability:     immutable,
 				},
 				{name: "type", canonicalValues: []string{"User"}, mutability: immutable},
-				{name: "display", mutability: readOnly, returned: onRequest, description: "The mail address."},
+				{name: "display", mutability: readOnly, returned: onRequest, description: "The e-mail address."},
 			},
 		},
 	}},

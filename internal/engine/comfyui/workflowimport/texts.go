@@ -38,7 +38,8 @@ type textUse struct {
 	parts []textLeaf // further texts around the main one
 }
 
-// textLeaf is an input with text that goes to a node that uses text.
+// textLeaf is a node input that contains the text itself, found by following
+// links back from a node that uses text, such as a prompt encoder.
 type textLeaf struct {
 	inputRef
 	text     string

@@ -26,7 +26,7 @@ import (
 )
 
 // Server is a provider with one registered client. It accepts every login name,
-// and uses it as the subject and the mail address of the person. The address is
+// and uses it as the subject and the e-mail address of the person. The address is
 // verified unless it starts with "unverified-".
 type Server struct {
 	Issuer, ClientID, ClientSecret string

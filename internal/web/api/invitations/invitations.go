@@ -79,7 +79,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 		Email:       rest.ValueOrZero(req.Email),
 	}
 	if req.Email != nil && d.Email == "" { // an invitation without an e-mail address is a link that anyone can use
-		return rest.InvalidFields().Field("email", "This is not a mail address.")
+		return rest.InvalidFields().Field("email", "This is not an e-mail address.")
 	}
 
 	// An absent field means the default. Zero is invalid, so it is passed as

@@ -148,7 +148,7 @@ func (h *Handler) readQuery(call *rest.Call, name string, keys int, filters ...s
 		Email:     p.ReadText("email"),
 	}
 	if q.Email != "" && person.CheckEmail(q.Email) != nil {
-		p.AddProblem("email", "This is not a mail address.")
+		p.AddProblem("email", "This is not an e-mail address.")
 	}
 	switch p.ReadText("format") {
 	case "", "json":

@@ -612,7 +612,7 @@ type AccountPlan string
 
 // AccountDeletion The confirmation of an account deletion.
 type AccountDeletion struct {
-	// Email A mail address.
+	// Email An e-mail address.
 	//
 	// Examples: anna@studio.example
 	Email Email `json:"email"`
@@ -1268,7 +1268,7 @@ type DomainList struct {
 // Examples: studio.example
 type DomainName = string
 
-// Email A mail address.
+// Email An e-mail address.
 //
 // Examples: anna@studio.example
 type Email = string
@@ -1782,7 +1782,7 @@ type Invitation struct {
 	// Created The time of creation.
 	Created time.Time `json:"created"`
 
-	// Email The mail address of the invited person; null if anyone with the link may use it.
+	// Email The e-mail address of the invited person; null if anyone with the link may use it.
 	//
 	// Examples: bert@studio.example
 	Email *string `json:"email"`
@@ -1824,7 +1824,7 @@ type InvitationDraft struct {
 	// Examples: member
 	CompanyRole *string `json:"company_role,omitempty"`
 
-	// Email The mail address of the invited person; if absent, anyone with the link may use it.
+	// Email The e-mail address of the invited person; if absent, anyone with the link may use it.
 	//
 	// Examples: bert@studio.example
 	Email *string `json:"email,omitempty"`
@@ -2143,7 +2143,7 @@ type Medium string
 
 // Member A member of a company.
 type Member struct {
-	// Email Mail address.
+	// Email E-mail address.
 	//
 	// Examples: anna@studio.example
 	Email string `json:"email"`
@@ -2561,7 +2561,7 @@ type RunRow struct {
 	// Examples: Nightly renders
 	CredentialName *string `json:"credential_name"`
 
-	// Email The person's mail address; null for a deleted person.
+	// Email The person's e-mail address; null for a deleted person.
 	//
 	// Examples: anna@studio.example
 	Email *string `json:"email"`
@@ -2579,7 +2579,7 @@ type RunRow struct {
 	// NumResults The number of results requested.
 	NumResults int64 `json:"num_results"`
 
-	// Person The mail address, or `deleted person`.
+	// Person The e-mail address, or `deleted person`.
 	//
 	// Examples: anna@studio.example
 	Person string `json:"person"`
@@ -2779,7 +2779,7 @@ type TeamList struct {
 
 // TeamMember A member of a team.
 type TeamMember struct {
-	// Email Mail address.
+	// Email E-mail address.
 	//
 	// Examples: anna@studio.example
 	Email string `json:"email"`
@@ -3269,7 +3269,7 @@ type UsageRow struct {
 	// Examples: 2026-11-15
 	Day *string `json:"day,omitempty"`
 
-	// Email The person's mail address; null for a deleted person.
+	// Email The person's e-mail address; null for a deleted person.
 	//
 	// Examples: anna@studio.example
 	Email *OrNull `json:"email,omitempty"`
@@ -3287,7 +3287,7 @@ type UsageRow struct {
 	// Examples: 734.25
 	GenerationSeconds float64 `json:"generation_seconds"`
 
-	// Person The mail address, or `deleted person`.
+	// Person The e-mail address, or `deleted person`.
 	//
 	// Examples: anna@studio.example
 	Person *string `json:"person,omitempty"`
@@ -3347,7 +3347,7 @@ type User struct {
 	// CreatedAt The same as `created`.
 	CreatedAt time.Time `json:"created_at"`
 
-	// Email Mail address.
+	// Email E-mail address.
 	//
 	// Examples: anna@studio.example
 	Email string `json:"email"`
@@ -3543,7 +3543,7 @@ type Range = string
 // Examples: PagW53lsaa2KiGgg5wR4
 type ReportCompany = ID
 
-// ReportEmail A mail address.
+// ReportEmail An e-mail address.
 //
 // Examples: anna@studio.example
 type ReportEmail = Email
@@ -4093,7 +4093,7 @@ type ReportRunsParams struct {
 	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
-	// Email Only runs of the person with this mail address.
+	// Email Only runs of the person with this e-mail address.
 	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
 
 	// Format `csv` returns all rows in one file, with the names of the JSON members in the first line, and ignores `limit`
@@ -4131,7 +4131,7 @@ type ReportUsageParams struct {
 	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
-	// Email Only runs of the person with this mail address.
+	// Email Only runs of the person with this e-mail address.
 	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
 
 	// Format `csv` returns all rows in one file, with the names of the JSON members in the first line, and ignores `limit`
