@@ -18,8 +18,8 @@ func Nearest(word string, candidates []string) string {
 }
 
 // EditDistance returns the smallest number of insertions, deletions,
-// replacements and swaps of adjacent characters that change from into to (the
-// optimal string alignment distance).
+// replacements and swaps of adjacent characters that change one string into the
+// other (the optimal string alignment distance).
 func EditDistance(from, to string) int {
 	a := []rune(from)
 	b := []rune(to)

@@ -22,8 +22,8 @@ func Line(s string, most int) string {
 	}, cutText(s, most)), most)
 }
 
-// cutText cuts off s after most bytes, or up to three bytes earlier to avoid
-// splitting a character.
+// cutText shortens s to the given number of bytes, or to up to three bytes
+// fewer to avoid splitting a character.
 func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -21,8 +21,8 @@ type Budget struct {
 
 type budgetKey struct{}
 
-// WithBudget returns a context whose database operations may take at most total
-// together. Operations with WithLimit do not count.
+// WithBudget returns a context whose database operations together may take at
+// most the given time. Operations with WithLimit do not count.
 func WithBudget(ctx context.Context, total time.Duration) (context.Context, *Budget) {
 	b := &Budget{}
 	b.left.Store(int64(total))
@@ -33,7 +33,7 @@ func WithBudget(ctx context.Context, total time.Duration) (context.Context, *Bud
 func (b *Budget) Lift() { b.left.Store(math.MaxInt64) }
 
 // leftOf returns the time that remains in the context's budget. It is unlimited
-// if the context has none.
+// if the context has no budget.
 func leftOf(ctx context.Context) time.Duration {
 	if b, ok := ctx.Value(budgetKey{}).(*Budget); ok {
 		return time.Duration(b.left.Load())
@@ -41,8 +41,8 @@ func leftOf(ctx context.Context) time.Duration {
 	return math.MaxInt64
 }
 
-// spendBudget subtracts the time since began, when an operation started, from
-// the context's budget.
+// spendBudget subtracts the duration of an operation that started at the time
+// began from the context's budget.
 func (db *DB) spendBudget(ctx context.Context, began time.Time) {
 	b, ok := ctx.Value(budgetKey{}).(*Budget)
 	if !ok {

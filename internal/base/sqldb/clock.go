@@ -12,7 +12,7 @@ import (
 // clock. Changes of the local system time do not affect it.
 type clock struct {
 	mu     sync.RWMutex
-	ours   time.Time // local time of the last reading; zero before the first
+	ours   time.Time // local time of the last reading; zero before the first reading
 	theirs time.Time
 }
 
@@ -27,8 +27,7 @@ func (c *clock) isStale(now time.Time) bool {
 	return c.ours.IsZero() || now.Sub(c.ours) >= lookAgain
 }
 
-// setServerTime records that the server's time was theirs when the local time
-// was ours.
+// setServerTime records the server's time (theirs) at a local time (ours).
 func (c *clock) setServerTime(ours, theirs time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +35,7 @@ func (c *clock) setServerTime(ours, theirs time.Time) {
 	c.theirs = theirs
 }
 
-// serverTime returns the server's time when the local time is now.
+// serverTime returns the server's time at the given local time.
 func (c *clock) serverTime(now time.Time) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

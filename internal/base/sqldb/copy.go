@@ -20,9 +20,9 @@ var errNotEmbedded = errors.New("only the embedded SQLite database supports this
 const copyPages = 256
 
 // CopyTo writes a copy of the SQLite database to a new file at path, which only
-// the service's user can read. The copy is a consistent snapshot. It does not
-// block other readers and writers, even in other processes, but the write-ahead
-// log cannot be truncated until the copy is complete.
+// the service's user can read. The copy is a consistent snapshot. Copying does
+// not block other readers and writers, even in other processes, but the
+// write-ahead log cannot be truncated until the copy is complete.
 func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	if db.lite == nil {
 		return errNotEmbedded

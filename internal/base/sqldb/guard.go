@@ -16,8 +16,8 @@ type Guard func(ctx context.Context, tx *Tx) error
 type guardKey struct{}
 
 // WithGuard returns a context in which every transaction of Read and Write
-// begins with the guard. Thus each transaction of a request checks again that
-// the request is authorized, and no request handler can forget to do so.
+// begins with the guard. Each transaction of a request therefore checks again
+// that the request is authorized, and no request handler can forget the check.
 func WithGuard(ctx context.Context, g Guard) context.Context {
 	return context.WithValue(ctx, guardKey{}, g)
 }

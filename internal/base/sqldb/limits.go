@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Time limits. A request must get a response within ten seconds whatever the
-// database does. A node that is suspended in the middle of a transaction must
+// Time limits. A request must get a response within ten seconds, even if the
+// database fails. A node that is suspended in the middle of a transaction must
 // not keep rows locked, and so block other nodes, for longer than that.
 //
 //	in this process operationLimit  one Read, Write or QueryRow, from waiting for a connection
@@ -52,8 +52,8 @@ const (
 type limitKey struct{}
 
 // WithLimit returns a context in which each database operation may take up to
-// limit. It is for long checks and recounts. An operation still fails quickly
-// if the database does not respond when the operation begins.
+// the given time. It is for long checks and recounts. An operation still fails
+// quickly if the database does not respond when the operation begins.
 func WithLimit(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
@@ -68,8 +68,8 @@ func (db *DB) limitOf(ctx context.Context) time.Duration {
 }
 
 // boundContext returns a context for an operation on PostgreSQL, which ends at
-// the operation's limit. On SQLite it returns ctx, because there runView and
-// takeTurn apply the limit.
+// the operation's limit. On SQLite it returns ctx, because runView and takeTurn
+// apply the limit on SQLite.
 func (db *DB) boundContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.lite != nil {
 		return ctx, func() {}
@@ -77,16 +77,17 @@ func (db *DB) boundContext(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, db.limitOf(ctx))
 }
 
-// mayWaitAgain reports whether a transaction that failed with a lock timeout
-// may be retried, because enough time is left until the limit of the operation.
+// mayWaitAgain reports whether a failed transaction may be retried: it failed
+// with a lock timeout, and enough time is left until the limit of the
+// operation.
 func mayWaitAgain(limited context.Context, err error) bool {
 	deadline, ok := limited.Deadline()
 	return ok && IsLockTimeout(err) && time.Until(deadline) > lockLimit
 }
 
 // noticeOutcome records in db.stalled, after an operation, whether the server
-// responds. A timeout counts only if limit was long enough for a healthy
-// server.
+// responds. A timeout counts only if the limit of the operation was long enough
+// for a healthy server.
 func (db *DB) noticeOutcome(ctx context.Context, limit time.Duration, err error) {
 	enough := limit >= min(stalledLimit, db.operation)
 	timedOut := enough && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
@@ -207,7 +208,7 @@ func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 }
 
 // longerAtServer returns the SQL statements that set the server's limits for
-// the current transaction to limit.
+// the current transaction to the given time.
 func longerAtServer(conn *pgx.Conn, limit time.Duration) string {
 	longer := "SET LOCAL statement_timeout = " + inMilliseconds(limit) + ";"
 	if hasTransactionTimeout(conn) {

@@ -9,7 +9,7 @@ import (
 
 // setUserTimeout makes the system close a TCP connection whose peer does not
 // acknowledge sent data (RFC 5482). TCP keep-alive does not detect such a peer,
-// because it is active only when all sent data has been acknowledged.
+// because keep-alive is active only when all sent data has been acknowledged.
 func setUserTimeout(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

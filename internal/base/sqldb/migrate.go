@@ -34,9 +34,9 @@ var ErrNewer = errors.New("a newer version of atelier has migrated this database
 
 // Migrate migrates the database schema to this release's version and returns
 // the number of migrations that it applied. Several processes may call it at
-// the same time: one migrates and the others wait. Each migration is one
-// transaction, so after a crash the next call continues with the first
-// migration that is missing.
+// the same time: one process migrates and the other processes wait. Each
+// migration is one transaction, so after a crash the next call continues with
+// the first migration that is missing.
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	if db.readOnly {
 		return 0, errReadOnly
@@ -192,8 +192,8 @@ func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 }
 
 // migrationProvider returns the migrations for this database. They run on
-// connections of pool or, on SQLite, on a separate connection, which the caller
-// must close.
+// connections of the given pool or, on SQLite, on a separate connection, which
+// the caller must close.
 func migrationProvider(db *DB, pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
 	var conn *sql.DB
 	dialect := goose.DialectPostgres
@@ -242,7 +242,7 @@ func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock fun
 }
 
 // stepsFor returns the migration files for one kind of database: the common
-// files, and those whose suffix names this kind.
+// files, and the files whose suffix names this kind.
 func stepsFor(d Dialect) fs.FS {
 	sub, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {

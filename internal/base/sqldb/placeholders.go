@@ -17,8 +17,8 @@ func (a *Args) Add(value any) string {
 // AddList appends values and returns their placeholders in parentheses, for the
 // operator IN. There must be at least one value. The number of placeholders is
 // rounded up to a power of four by repeating the last value. This keeps the
-// number of different queries small, because a prepared statement is cached for
-// each of them on SQLite.
+// number of different queries small, because on SQLite a prepared statement is
+// cached for each query.
 func AddList[T any](a *Args, values []T) string {
 	room := 1
 	for room < len(values) {
@@ -38,7 +38,8 @@ func AddList[T any](a *Args, values []T) string {
 }
 
 // In returns the placeholders of values for the operator IN, like AddList, and
-// all arguments of the query: first the values in before, then the list.
+// all arguments of the query: the values in before, followed by the values of
+// the list.
 func In[T any](values []T, before ...any) (list string, args []any) {
 	all := Args(before)
 	list = AddList(&all, values)

@@ -12,7 +12,7 @@ func One[T any](ctx context.Context, q Querier, query string, args ...any) (valu
 	return value, err
 }
 
-// Find is like One, but a missing row is not an error: found is false then, and
+// Find is like One, but a missing row is not an error: then found is false, and
 // value is zero.
 func Find[T any](ctx context.Context, q Querier, query string, args ...any) (value T, found bool, err error) {
 	value, err = One[T](ctx, q, query, args...)

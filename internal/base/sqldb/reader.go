@@ -57,8 +57,8 @@ func (r *readers) closeAll() {
 	}
 }
 
-// readRow reads the first row of a query. It waits up to limit for a free
-// connection.
+// readRow reads the first row of a query. It waits up to the given time for a
+// free connection.
 func (r *readers) readRow(ctx context.Context, query string, args []any, limit time.Duration) Row {
 	one, err := r.takeReader(ctx, limit)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *readers) readRow(ctx context.Context, query string, args []any, limit t
 	return Row{from: values}
 }
 
-// takeReader waits up to limit for a free connection and returns it.
+// takeReader waits up to the given time for a free connection and returns it.
 func (r *readers) takeReader(ctx context.Context, limit time.Duration) (*rowReader, error) {
 	select {
 	case one := <-r.free:

@@ -29,8 +29,8 @@ import (
 // ErrNoRows is returned by Row.Scan if the query found no row.
 var ErrNoRows = sql.ErrNoRows
 
-// Dialect has the differences between the two databases. The comment of each
-// field explains why it is needed.
+// Dialect contains the differences between the two databases. The comment of
+// each field explains why it is needed.
 type Dialect struct {
 	Name string
 	// ForUpdate, at the end of a SELECT, locks the rows until the transaction
@@ -79,7 +79,7 @@ type Options struct {
 	// operationLimit, see limits.go.
 	Limit time.Duration
 	// Trace, if set, is called with every statement of a transaction before it
-	// is executed. It must not keep or change args.
+	// is executed. The function must not keep or change args.
 	Trace func(query string, args []any)
 }
 
@@ -88,7 +88,7 @@ type DB struct {
 	Dialect Dialect
 
 	now    func() time.Time
-	clock  *clock        // time of the PostgreSQL server; nil if now is used
+	clock  *clock        // clock of the PostgreSQL server; nil if the local clock is used
 	pool   *pgxpool.Pool // nil on SQLite
 	lite   *sqlite       // nil on PostgreSQL
 	source string        // URL of the PostgreSQL database, or path of the SQLite file
@@ -209,12 +209,13 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // writeTries is the maximum number of times that Write runs a transaction that
-// conflicts with others.
+// conflicts with other transactions.
 const writeTries = 5
 
 // Write runs fn in a transaction and commits it if fn returns nil. If the
-// transaction conflicts with others, fn is called again. So fn must have no
-// effects except through tx, and must set all its results in every call.
+// transaction conflicts with other transactions, fn is called again. So fn must
+// have no effects except through tx, and must set all its results in every
+// call.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if db.readOnly {
 		return errReadOnly
@@ -265,9 +266,9 @@ func (db *DB) readTx() *Tx {
 
 // Tx is a database transaction.
 type Tx struct {
-	// Now is the time when the transaction began. All rows that it writes use
-	// this time. On SQLite it never decreases from one transaction to the next.
-	// Only AdvanceNow changes it.
+	// Now is the time when the transaction began. All rows that the transaction
+	// writes use this time. On SQLite, Now never decreases from one transaction
+	// to the next. Only AdvanceNow changes it.
 	Now     time.Time
 	Dialect Dialect
 	// ReadOnly is true in transactions of DB.Read.
@@ -287,8 +288,8 @@ func (tx *Tx) PGX() pgx.Tx { return tx.pgx }
 
 // AdvanceNow sets Now to a later time. It is for a transaction that has waited
 // for a lock: its rows must not have an earlier time than the rows of the
-// transaction that had the lock before. If to is not later than Now, AdvanceNow
-// changes nothing.
+// transaction that had the lock before. If the given time is not later than
+// Now, AdvanceNow changes nothing.
 func (tx *Tx) AdvanceNow(to time.Time) {
 	if to.After(tx.Now) {
 		tx.Now = to

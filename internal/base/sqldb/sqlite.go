@@ -127,15 +127,15 @@ func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn fu
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if l.files != nil && l.files.haveChanged() { // checked whatever fn returned, because fn may have read inconsistent data
+	if l.files != nil && l.files.haveChanged() { // checked even if fn succeeded, because fn may have read inconsistent data
 		return errDisturbed
 	}
 	return err
 }
 
-// takeTurn waits up to limit until no other goroutine writes. SQLite may then
-// wait for other processes for the remaining time, at most busyLimit. The
-// caller must call done after writing.
+// takeTurn waits up to the given time until no other goroutine writes. SQLite
+// may then wait for other processes for the remaining time, at most busyLimit.
+// The caller must call done after writing.
 func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func(), err error) {
 	give := func() { l.turn <- struct{}{} }
 	left := limit

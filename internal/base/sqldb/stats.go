@@ -2,8 +2,8 @@ package sqldb
 
 import "time"
 
-// Stats is the use of this process's database connections. Reading it sends no
-// query to the database.
+// Stats describes the use of this process's database connections. Collecting it
+// sends no query to the database.
 type Stats struct {
 	Busy, Idle, Max int
 	// Waits is the number of times that a caller had to wait for a connection

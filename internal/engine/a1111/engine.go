@@ -219,9 +219,9 @@ func (r drawResponse) requestedImages() []string {
 }
 
 // upscalePicture enlarges a picture. The server gives this request no task
-// name, so its progress cannot be queried and it cannot be interrupted. It
-// makes only one result even if more were requested, because all would be
-// equal.
+// name, so its progress cannot be queried and it cannot be interrupted.
+// upscalePicture makes only one result even if more were requested, because all
+// results would be equal.
 func (t *task) upscalePicture(ctx context.Context) error {
 	body, err := t.requestBody(ctx)
 	if err != nil {
@@ -247,7 +247,7 @@ func (t *task) upscalePicture(ctx context.Context) error {
 }
 
 // postWork sends a request that makes pictures and decodes the JSON response
-// into the variable that into points to.
+// into the given variable.
 func (t *task) postWork(ctx context.Context, path string, body map[string]any, into any) error {
 	b, err := json.Marshal(body)
 	if err != nil {

@@ -126,7 +126,7 @@ func (e *Engine) draftUpscale(ctx context.Context, t *manifestdraft.Tool) error 
 	}
 	var names []string
 	for _, u := range list {
-		if u.Name != "None" && u.Name != "" { // None returns the picture unchanged
+		if u.Name != "None" && u.Name != "" { // the upscaler None returns the picture unchanged
 			names = append(names, u.Name)
 		}
 	}

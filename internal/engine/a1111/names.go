@@ -17,9 +17,9 @@ var (
 )
 
 // checkNames checks that the server has the checkpoint and the sampler of a
-// request. Without this check, some servers would silently use others. It
-// replaces the checkpoint with the server's own title for it, because servers
-// match other names only approximately.
+// request. Without this check, some servers would silently use another
+// checkpoint or sampler. checkNames replaces the checkpoint with the server's
+// own title for it, because servers match other names only approximately.
 func (t *task) checkNames(ctx context.Context, body map[string]any) error {
 	settings, _ := body["override_settings"].(map[string]any)
 	if name, ok := settings["sd_model_checkpoint"].(string); ok && name != "" {
@@ -72,7 +72,7 @@ func (e *Engine) findCheckpoint(ctx context.Context, name string) (string, error
 			return "", errCheckpoint
 		}
 		short, cancel := e.c.WithTimeout(ctx)
-		_ = e.c.CallJSON(short, http.MethodPost, "sdapi/v1/refresh-checkpoints", nil, nil) // if it fails, the list stays as it is
+		_ = e.c.CallJSON(short, http.MethodPost, "sdapi/v1/refresh-checkpoints", nil, nil) // if the rescan fails, the list stays as it is
 		cancel()
 	}
 }
@@ -80,7 +80,7 @@ func (e *Engine) findCheckpoint(ctx context.Context, name string) (string, error
 // matchCheckpoint returns the title of the checkpoint that name refers to. name
 // is a title, a name or a hash, with or without folder, file name ending and
 // hash. matchCheckpoint returns "" if no checkpoint matches, or if several
-// checkpoints in different folders do.
+// checkpoints in different folders match.
 func matchCheckpoint(list []checkpoint, name string) string {
 	var sameFile []string
 	for _, c := range list {

@@ -42,9 +42,9 @@ func (t *task) queryState(ctx context.Context, name string, before int, preview 
 	return s, err
 }
 
-// callWithProgress calls call, which sends the request for the task called
-// name, and reports the task's progress to bar until the response arrives. If
-// there is no response, it interrupts the server.
+// callWithProgress calls the function call, which sends the request for the
+// task called name, and reports the task's progress to bar until the response
+// arrives. If there is no response, it interrupts the server.
 func (t *task) callWithProgress(ctx context.Context, name string, bar engine.Span, call func(context.Context) error) error {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

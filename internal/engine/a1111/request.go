@@ -11,8 +11,8 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// maxInlineBytes is the maximum size of an input picture, in bytes, because
-// pictures are embedded in the JSON request.
+// maxInlineBytes is the maximum size of an input picture, in bytes. It is
+// limited because pictures are embedded in the JSON request.
 const maxInlineBytes = 48 << 20
 
 // maxBatch is the maximum number of pictures per batch. More would need more
@@ -25,8 +25,8 @@ const maxBatch = 4
 // graphics cards have.
 const maxSide = 2048
 
-// parameterNames map, for each API endpoint, field keys to the request
-// parameters with other names. A manifest's rename setting has precedence.
+// parameterNames map, for each API endpoint, field keys to request parameters
+// whose names differ from the keys. A manifest's rename setting has precedence.
 var parameterNames = map[string]map[string]string{
 	"txt2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height"},
 	"img2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height", "picture": "init_images", "pictures": "init_images"},
@@ -112,7 +112,7 @@ func (t *task) setSize(all map[string]any) {
 			all["width"], all["height"] = fitSize(f.Width, f.Height)
 		}
 	case t.Call == "upscale" && (has("upscaling_resize_w") || has("upscaling_resize_h")) && !has("resize_mode"):
-		all["resize_mode"] = 1 // resize to a given size; 0 would mean by a factor
+		all["resize_mode"] = 1 // 1 resizes to a given size, 0 by a factor
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 
 // Options are the settings of a Cog engine.
 type Options struct {
-	// SendURLs makes the engine send the URLs of input files that have one,
+	// SendURLs makes the engine send the URLs of input files, where they exist,
 	// instead of embedding the files in the request. The server must be able to
 	// reach this service.
 	SendURLs bool
@@ -53,7 +53,7 @@ const (
 	// slotRetries is the number of times that a request is repeated if the
 	// server has no free slot, and slotPause the first pause, which doubles
 	// each time. The server responds to a request slightly before it frees the
-	// slot, so the next request sometimes comes too early.
+	// slot, so the next request sometimes arrives before the slot is free.
 	slotRetries = 6
 	slotPause   = 40 * time.Millisecond
 	// endPause is how long a prediction may continue after the job has all its
@@ -77,9 +77,9 @@ const (
 // manifestSetting is the engine.with section of a tool's manifest.
 type manifestSetting struct {
 	backend.Mapping
-	// AnyURL also accepts results whose URLs do not contain the prediction's
-	// id. A server that uploads its results (--upload-url) gives files of
-	// different predictions the same URL if they have the same name.
+	// AnyURL makes the engine also accept results whose URLs do not contain the
+	// prediction's id. A server that uploads its results (--upload-url) gives
+	// files of different predictions the same URL if they have the same name.
 	AnyURL bool `json:"any_url"`
 }
 

@@ -21,8 +21,8 @@ type outputShape struct {
 	streams bool // the server sends outputs as soon as the model yields them
 }
 
-// fetchShape queries the schema of the model. If there is no schema, the
-// output of a tool for text is text.
+// fetchShape queries the schema of the model. If the server has no schema, the
+// output of a tool that returns text is read as text.
 func (e *Engine) fetchShape(ctx context.Context, outputType string) (outputShape, error) {
 	short, end := e.c.WithTimeout(ctx)
 	defer end()
@@ -48,7 +48,7 @@ func (e *Engine) fetchShape(ctx context.Context, outputType string) (outputShape
 	}
 	err := e.c.CallJSON(short, http.MethodGet, "openapi.json", nil, &doc)
 	if s, ok := errors.AsType[*backend.Status](err); ok && (s.Code == http.StatusNotFound || outputType != "TEXT") {
-		err = nil // only the output of a tool for text depends on the schema
+		err = nil // only tools that return text need the schema
 	}
 	if err != nil {
 		return outputShape{}, backend.CallFailure(ctx, err)

@@ -39,7 +39,7 @@ type prediction struct {
 // eventStream is the media type of streaming responses.
 const eventStream = "text/event-stream"
 
-// runPrediction makes the job's prediction number n, with in as the model's
+// runPrediction makes the job's prediction number n, with the given model
 // inputs, and passes its results to the sink.
 func (t *task) runPrediction(ctx context.Context, n int, in map[string]any) error {
 	if err := ctx.Err(); err != nil {
@@ -133,7 +133,7 @@ type eventReader struct {
 	*task
 	id       string
 	hasAll   func() // called once, when the job has all its results
-	streamed bool   // at least one output arrived in an event of its own
+	streamed bool   // at least one output arrived in a separate event
 	ended    bool   // the prediction has ended
 	failed   error  // the failure of the prediction, or of passing on a result
 }
@@ -195,8 +195,8 @@ func (s *eventReader) handleEnd(ctx context.Context, data []byte) error {
 }
 
 // reportLog reports the progress in a part of the model's log. If the model
-// makes all results at once, the log is about all of them, otherwise about the
-// next one.
+// makes all results at once, the progress applies to all of them, otherwise to
+// the next result.
 func (t *task) reportLog(log string) {
 	fraction := backend.ProgressInLog(log)
 	if fraction == 0 {

@@ -7,24 +7,25 @@ import (
 )
 
 const (
-	// attemptInput is an input that no node has. Servers ignore such inputs,
-	// except that a node whose inputs have changed is not answered from the
-	// cache.
+	// attemptInput is the name of an input that no node class defines. The
+	// server ignores unknown inputs, but does not reuse the cached result of a
+	// node whose inputs have changed.
 	attemptInput = "atelier_attempt"
-	// prefixInput is the input of most saving nodes for the start of the file
-	// name.
+	// prefixInput is the input that sets the start of the file name in most
+	// saving nodes.
 	prefixInput = "filename_prefix"
 )
 
-// newAttempt returns a value that marks one prompt. It is part of file names
-// and has only lower-case letters and digits.
+// newAttempt returns a random value that identifies one prompt. It consists of
+// lower-case letters and digits, because it becomes part of file names.
 func newAttempt() string { return strings.ToLower(rand.Text()[:16]) }
 
 // markSavers gives the saving nodes an unused input with a fresh value, so that
 // the server runs them again instead of reporting files of an earlier prompt
-// from its cache. By now these files may be deleted, or their names may belong
-// to other people's results. For the same reason the value becomes part of the
-// file names: a file with such a name can only be of this prompt.
+// from its cache. These files may have been deleted since then, or their names
+// may belong to other people's results. For the same reason the value becomes
+// part of the file names: a file with such a name can only belong to this
+// prompt.
 func (g *graph) markSavers(attempt string) {
 	for id, n := range g.Workflow {
 		inputs := n["inputs"].(map[string]any)
@@ -39,8 +40,8 @@ func (g *graph) markSavers(attempt string) {
 
 // findSavers returns the ids of the nodes that may save results: the nodes that
 // the manifest names as outputs, nodes whose outputs no other node uses, and
-// nodes that are known by their class or inputs. The real list is on the
-// server, which may be unreachable.
+// nodes that are known by their class or inputs. Only the server has the exact
+// list, and the server may be unreachable.
 func (g *graph) findSavers() map[string]bool {
 	used := map[string]bool{}
 	for _, n := range g.Workflow {

@@ -12,8 +12,9 @@ import (
 // cancelTimeout limits the requests that cancel the prompt of an ended job.
 const cancelTimeout = time.Second
 
-// cancelPrompt removes a prompt from the server when its job ends. It gives up
-// after cancelTimeout; the server then completes work that nobody needs.
+// cancelPrompt removes a prompt from the server when its job ends. It stops
+// trying after cancelTimeout; the server then completes a prompt whose results
+// nobody needs.
 func (t *task) cancelPrompt(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()

@@ -26,10 +26,11 @@
 // prompts are saved in a checkpoint before the prompts are sent, so that the
 // next worker can resume the prompts that still exist.
 //
-// The server answers equal nodes from its cache, with the names of the files of
-// an earlier prompt. Saving nodes therefore get an unused input and a file name
-// that no other prompt has (see markSavers), and results of nodes that the
-// server took from its cache are refused.
+// For a node with the same inputs as before, the server returns the cached
+// result, with the names of the files of an earlier prompt. Saving nodes
+// therefore get an unused input and a file name that no other prompt has (see
+// markSavers), and results of nodes that the server took from its cache are
+// refused.
 package comfyui
 
 import (
@@ -124,7 +125,7 @@ type checkpoint struct {
 }
 
 // parseCheckpoint parses the checkpoint of an earlier attempt. It returns an
-// empty checkpoint if left is invalid.
+// empty checkpoint if the text is invalid.
 func parseCheckpoint(left string) (n checkpoint) {
 	if left == "" || json.Unmarshal([]byte(left), &n) != nil || n.ClientID == "" {
 		return checkpoint{}
@@ -227,8 +228,8 @@ func (t *task) sendGraph(ctx context.Context, number int) error {
 }
 
 // finishPrompt waits for a prompt and passes its results to the sink. If the
-// run has finally failed or ended, it cancels the prompt; otherwise the next
-// attempt or another worker can continue with the prompt.
+// run has ended or failed permanently, it cancels the prompt; otherwise the
+// next attempt or another worker can continue with the prompt.
 func (t *task) finishPrompt(ctx context.Context, id string) error {
 	share := 1
 	if t.graph.isBound(nodegraph.KeyResults) {

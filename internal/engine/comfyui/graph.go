@@ -96,7 +96,7 @@ func (g *graph) isBound(key string) bool { return len(g.targets[key]) > 0 }
 // saving nodes. names are the names of uploaded files by field key. Inputs
 // without a value in the job keep the workflow's value.
 func (g *graph) setInputs(j engine.Job, seed uint32, results int, names map[string][]string) error {
-	for id, prefix := range g.prefixes { // of the previous prompt
+	for id, prefix := range g.prefixes { // undoes the prefixes of the previous prompt
 		g.Workflow[id]["inputs"].(map[string]any)[prefixInput] = prefix
 	}
 	for key, targets := range g.targets {

@@ -7,8 +7,8 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// ImportTool drafts a manifest for a workflow with the server's descriptions
-// of its nodes.
+// ImportTool drafts a manifest for a workflow, based on the server's
+// descriptions of its nodes.
 func (e *Engine) ImportTool(ctx context.Context, r workflowimport.Request) (manifestdraft.Tool, workflowimport.Report, error) {
 	return workflowimport.ImportTool(ctx, e.fetchJSON, r)
 }

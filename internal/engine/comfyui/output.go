@@ -63,8 +63,8 @@ func (g *graph) resultsOf(e historyEntry, kind string) []outputFile {
 }
 
 // isFresh reports whether a node was run for the prompt of a history entry. If
-// the server did not keep the prompt's status, only nodes that were marked
-// before are known to have run.
+// the server did not keep the prompt's status, only nodes that markSavers has
+// changed are known to have run.
 func (g *graph) isFresh(e historyEntry, node string) bool {
 	cached, known := e.cachedNodes()
 	if !known {
@@ -96,7 +96,7 @@ func (t *task) deliverResults(ctx context.Context, e historyEntry) error {
 	all := t.graph.resultsOf(e, t.job.OutputType)
 	for _, r := range all {
 		if !t.graph.isFresh(e, r.node) {
-			t.graph.savers[r.node] = true // the next prompt marks the node
+			t.graph.savers[r.node] = true // markSavers includes the node in the next prompt
 			return errStale
 		}
 	}

@@ -38,8 +38,8 @@ var errLost = engine.FailTransient(engine.Failed, "The tool's server restarted a
 
 const (
 	// maxFailedPolls is the number of consecutive polls that may fail before
-	// the server counts as unavailable. lostAfter is the number of consecutive
-	// polls that must not find a prompt before it counts as lost.
+	// the server counts as unavailable. If lostAfter consecutive polls do not
+	// find a prompt, the prompt counts as lost.
 	maxFailedPolls = 5
 	lostAfter      = 2
 	// minPollInterval is the shortest time between polls, even if WebSocket
@@ -106,7 +106,7 @@ func (t *task) waitForPoll(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// queryPrompt queries a prompt's state. It looks in the queue first, because
+// queryPrompt queries a prompt's state. It searches the queue first, because
 // prompts move from the queue to the history and never back.
 func (t *task) queryPrompt(ctx context.Context, id string) (promptStatus, error) {
 	short, cancel := t.server.WithTimeout(ctx)
@@ -145,7 +145,7 @@ func (e *Engine) findInQueue(ctx context.Context, id string) (promptStatus, erro
 
 // searchQueue returns the state and the position of a prompt among the running
 // and the pending prompts. The server runs the pending prompt with the lowest
-// number next, and lists the prompts in another order.
+// number next, but does not list the prompts in this order.
 func searchQueue(running, pending []queueItem, id string) promptStatus {
 	isSame := func(q queueItem) bool { return q.id == id }
 	if slices.ContainsFunc(running, isSame) {
@@ -164,8 +164,8 @@ func searchQueue(running, pending []queueItem, id string) promptStatus {
 	return found
 }
 
-// decodeQueue decodes the lists of the server's queue into queue, by their
-// keys.
+// decodeQueue decodes the lists of the server's queue into the map queue, by
+// their keys.
 func decodeQueue(d *json.Decoder, queue map[string][]queueItem) error {
 	if err := expectDelim(d, '{'); err != nil {
 		return err
@@ -221,8 +221,8 @@ type queueItem struct {
 	id     string
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It decodes an entry no further
-// than the prompt id.
+// UnmarshalJSON implements json.Unmarshaler. It decodes an entry only up to the
+// prompt id.
 func (q *queueItem) UnmarshalJSON(entry []byte) error {
 	d := json.NewDecoder(bytes.NewReader(entry))
 	*q = queueItem{}
@@ -230,7 +230,7 @@ func (q *queueItem) UnmarshalJSON(entry []byte) error {
 	if expectDelim(d, '[') != nil || d.Decode(&number) != nil || !d.More() {
 		return nil
 	}
-	_ = json.Unmarshal(number, &q.number) // an entry without a number only has an imprecise position
+	_ = json.Unmarshal(number, &q.number) // without a number, only the position is less exact
 	var id string
 	if d.Decode(&id) == nil {
 		q.id = id

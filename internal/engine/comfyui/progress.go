@@ -9,18 +9,18 @@ import (
 const (
 	// maxSteps limits the weight of a node, so that a wrong number of steps
 	// does not hide the progress of all other nodes. maxLearned limits the
-	// weight of nodes of which only their progress events are known: a node
-	// that downloads a file may count bytes.
+	// weight of nodes whose number of steps is known only from progress events,
+	// because a node that downloads a file may report bytes as steps.
 	maxSteps   = 1000
 	maxLearned = 100
 )
 
-// nodeProgress is the progress of each node of a prompt. A node counts for its
-// number of sampling steps, or for one if it has none. Nodes whose results the
+// nodeProgress is the progress of each node of a prompt. The weight of a node
+// is its number of sampling steps, or 1 if it has none. Nodes whose results the
 // server has cached do not count.
 type nodeProgress struct {
 	fractions map[string]float64 // completed fraction of each node, from 0 to 1, by node id
-	weights   map[string]float64 // by node id
+	weights   map[string]float64 // weight of each node, by node id
 	current   string
 }
 
@@ -41,8 +41,8 @@ func (s *nodeProgress) markCached(nodes []string) {
 	}
 }
 
-// beginNode records that the server has started a node, which means that it
-// has finished the previous one.
+// beginNode records that the server has started a node, which means that it has
+// finished the previous node.
 func (s *nodeProgress) beginNode(node string) {
 	if s.current != node {
 		s.setProgress(s.current, 1, 1)
@@ -50,8 +50,8 @@ func (s *nodeProgress) beginNode(node string) {
 	s.current = node
 }
 
-// setProgress records that a node has completed value of maximum steps. Both
-// numbers come from the server and are not trusted.
+// setProgress records that a node has completed a number of steps (value) out
+// of a total (maximum). Both numbers come from the server and are not trusted.
 func (s *nodeProgress) setProgress(node string, value, maximum float64) {
 	before, ok := s.fractions[node]
 	part := value / maximum
@@ -91,9 +91,9 @@ func (g *graph) nodeWeights() map[string]float64 {
 	return weights
 }
 
-// stepsOf returns the number of steps of a node. Samplers that have no input
-// for it are linked to a scheduler that has. It returns 0 if the number is
-// unknown.
+// stepsOf returns the number of steps of a node. A sampler without an input for
+// this number is linked to a scheduler that has one. It returns 0 if the number
+// is unknown.
 func (g *graph) stepsOf(id string, depth int) float64 {
 	const maxDepth = 8
 	n, ok := g.Workflow[id]
@@ -112,7 +112,8 @@ func (g *graph) stepsOf(id string, depth int) float64 {
 	return g.stepsOf(from, depth+1)
 }
 
-// asNumber returns the number that an input has as its plain value.
+// asNumber returns the value of an input as a number. ok is false if the value
+// is not a number.
 func asNumber(v any) (n float64, ok bool) {
 	switch v := v.(type) {
 	case json.Number:

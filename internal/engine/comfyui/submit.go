@@ -115,7 +115,8 @@ func (m markedReader) Read(p []byte) (int, error) {
 }
 
 // extensionOf returns the file name ending for a MIME type, with the dot. Some
-// nodes depend on it. It returns "" if the MIME type has no plain subtype.
+// nodes require the correct ending. It returns "" if the MIME type has no plain
+// subtype.
 func extensionOf(mimeType string) string {
 	known := map[string]string{
 		"image/jpeg": ".jpg", "image/svg+xml": ".svg", "audio/mpeg": ".mp3", "audio/x-wav": ".wav",
@@ -145,9 +146,9 @@ func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 		NodeErrors json.RawMessage `json:"node_errors"`
 	}
 	// The client id is required: without it, a server that has the results in
-	// its cache would report no results.
-	// Previews are sent only to clients that select a preview method, unless
-	// the server was started with one.
+	// its cache would report no results. Previews are sent only to clients that
+	// select a preview method, unless the server was started with a preview
+	// method.
 	err := t.postPrompt(ctx, map[string]any{
 		"prompt":     t.graph.Workflow,
 		"client_id":  t.checkpoint.ClientID,
@@ -225,7 +226,7 @@ func explainRefusal(ctx context.Context, err error) error {
 }
 
 // nodeErrorText returns the server's messages about nodes as one string. It
-// returns "" if there are none.
+// returns "" if there are no messages.
 func nodeErrorText(raw json.RawMessage) string {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "{}", "[]":

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// dialTimeout limits opening the WebSocket. A job runs without it if this
-	// fails.
+	// dialTimeout limits opening the WebSocket. If opening fails, the job runs
+	// without a WebSocket.
 	dialTimeout = 5 * time.Second
-	// maxMessage is the maximum size of a WebSocket message, in bytes; a
-	// longer one closes the WebSocket. maxPreview is the maximum size of a
-	// preview picture, in bytes.
+	// maxMessage is the maximum size of a WebSocket message, in bytes; a longer
+	// message closes the WebSocket. maxPreview is the maximum size of a preview
+	// picture, in bytes.
 	maxMessage = 4 << 20
 	maxPreview = 1 << 20
 )
@@ -48,7 +48,7 @@ type eventSocket struct {
 func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sink) *eventSocket {
 	s := &eventSocket{out: out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
 	client, header := e.server.HTTPClient()
-	header.Del("Origin") // without this header, because the server refuses requests of other origins
+	header.Del("Origin") // the server refuses requests with a foreign origin
 	dial, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	at := e.server.BaseURL().JoinPath("ws")
@@ -92,14 +92,14 @@ func (s *eventSocket) followPrompt(prompt string, weights map[string]float64, pa
 	s.steps = newNodeProgress(weights)
 	s.part = part
 	select {
-	case <-s.hint: // a hint for the previous prompt
+	case <-s.hint: // discards a hint for the previous prompt
 	default:
 	}
 }
 
 // reportQueued reports that the prompt waits in the server's queue at the given
-// position. It does nothing if an event has shown meanwhile that the prompt
-// runs.
+// position. It does nothing if an event has meanwhile shown that the prompt is
+// running.
 func (s *eventSocket) reportQueued(position int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +108,7 @@ func (s *eventSocket) reportQueued(position int) {
 	}
 }
 
-// reportRunning reports that the prompt does not wait in the server's queue any
-// more.
+// reportRunning reports that the prompt no longer waits in the server's queue.
 func (s *eventSocket) reportRunning() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +131,8 @@ func (s *eventSocket) readMessages(ctx context.Context) {
 	}
 }
 
-// event contains the keys of all kinds of events about a prompt.
+// event is a WebSocket event about a prompt. It has the fields of all kinds of
+// events.
 type event struct {
 	PromptID string          `json:"prompt_id"`
 	Node     *string         `json:"node"`

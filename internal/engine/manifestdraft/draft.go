@@ -66,9 +66,9 @@ type Source struct {
 	Input, Output string
 	// Name is the name of the tool, Engine the name of the engine that runs it.
 	Name, Engine string
-	// OutputType is the tool's output type, such as AUDIO. If it is empty, it
-	// is guessed from the schema, then from Hint, such as a description of the
-	// model.
+	// OutputType is the tool's output type, such as AUDIO. If it is empty, the
+	// type is guessed from the schema or else from Hint, such as a description
+	// of the model.
 	OutputType string
 	Hint       string
 }
@@ -109,7 +109,8 @@ func ToolFromSchema(from Source) (Tool, error) {
 	return d.Tool(from.Name, from.Engine), nil
 }
 
-// setOutput sets the output type: the one that the operator chose, or a guess.
+// setOutput sets the output type: the operator's choice or, if there is none, a
+// guess.
 func (b *drafter) setOutput(out schemaNode, from Source) error {
 	if from.OutputType != "" {
 		for _, o := range outputsByKind {
@@ -194,7 +195,7 @@ type drafter struct {
 }
 
 // addInput adds a field for an input, or uses it for the seed or the number of
-// results. rest are the inputs after it.
+// results. rest are the inputs that follow it.
 func (b *drafter) addInput(i modelInput, rest []modelInput) {
 	s := i.schema
 	switch {

@@ -34,8 +34,8 @@ func hasWord(words, list []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 }
 
-// fixSafetySwitch gives a safety switch a fixed value: the safe one for
-// booleans, the model's default for others. The value is the operator's
+// fixSafetySwitch gives a safety switch a fixed value: the safe value for
+// booleans, the model's default for other types. The value is the operator's
 // decision, so the switch must not be a field that people fill in.
 func (b *drafter) fixSafetySwitch(i modelInput) {
 	var value any

@@ -10,7 +10,7 @@ import (
 )
 
 // schemaNode is an object in a JSON schema. Its values are decoded separately,
-// so that an invalid one does not affect the others.
+// so that an invalid value does not affect other values.
 type schemaNode map[string]json.RawMessage
 
 func decodePart[T any](n schemaNode, key string) (v T) {
@@ -87,8 +87,9 @@ type document struct{ schemas schemaNode }
 const maxRefs, maxParts = 8, 500
 
 // flatten returns a schema with its references resolved and its parts merged
-// into one object. The schema's own values override those of referenced
-// schemas. Of several alternatives the one with the highest rank is used.
+// into one object. The schema's own values override the values of referenced
+// schemas. Of several alternatives, the alternative with the highest rank is
+// used.
 func (d document) flatten(n schemaNode) schemaNode {
 	left := maxParts
 	return d.flattenAt(n, 0, &left)

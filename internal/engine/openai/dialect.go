@@ -14,10 +14,11 @@ import (
 // dialect describes how a server product deviates from the API of other
 // servers. The zero dialect has no deviations.
 type dialect struct {
-	// calls are the API endpoints that the server has. If calls is nil, it has
-	// all of them.
+	// calls are the API endpoints that the server has. If calls is nil, the
+	// server has all endpoints.
 	calls []string
-	// names are parameter names that differ from parameterNames.
+	// names are the parameter names that differ from parameterNames, by API
+	// endpoint and field key.
 	names map[string]map[string]string
 	// seedMax is the largest seed that the server accepts; 0 means no limit.
 	seedMax uint32
@@ -38,14 +39,14 @@ var dialects = map[string]dialect{
 	localAI: {
 		calls:         []string{"images", "speech", "video-sync"},
 		names:         map[string]map[string]string{"images": {"steps": "step"}},
-		seedMax:       math.MaxInt32, // seeds are signed numbers of 32 bits, and negative ones mean a random seed
+		seedMax:       math.MaxInt32, // seeds are signed numbers of 32 bits, and a negative number means a random seed
 		batch:         1,             // all pictures of a request have the same seed
 		splitsPrompts: true,
 	},
 }
 
-// dialectOf returns the dialect of a tool's server. The call video-sync exists
-// only on LocalAI.
+// dialectOf returns the dialect of a tool's server. For the call video-sync,
+// this is always LocalAI's dialect, because only LocalAI has it.
 func (s manifestSetting) dialectOf() dialect {
 	if s.Call == "video-sync" {
 		return dialects[localAI]

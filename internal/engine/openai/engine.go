@@ -1,8 +1,8 @@
 // Package openai is the engine for servers with OpenAI's API for media: OpenAI
 // itself, vLLM-Omni, SGLang, LocalAI and compatible ones.
 //
-// The servers have the same paths and main parameters, and differ in the rest,
-// so a tool's manifest describes its server:
+// The servers have the same paths and main parameters, but differ in other
+// respects, so a tool's manifest describes its server:
 //
 //	call             API endpoint: images, edits, speech, videos or video-sync
 //	model            sent unchanged; omitted if empty
@@ -30,8 +30,8 @@
 // SGLang, continue to work on a deleted video. A video costs money, so a
 // request that may have created one without returning its id is never repeated.
 //
-// Results that equal an earlier one of the same run are dropped: a server that
-// ignores seeds makes the same picture again.
+// Results that equal an earlier result of the same run are dropped, because a
+// server that ignores seeds makes the same picture again.
 package openai
 
 import (
@@ -64,8 +64,8 @@ type Engine struct {
 	maxResponse int64
 }
 
-// New returns an engine that uses the server of c. The client's base URL is
-// that of the API, such as https://host/v1.
+// New returns an engine that uses the server of c. The client's base URL is the
+// API's base URL, such as https://host/v1.
 func New(c *backend.Client, o Options) *Engine {
 	return &Engine{c: c, poll: cmp.Or(o.PollInterval, 2*time.Second), maxResponse: cmp.Or(o.MaxResponse, backend.MaxResponse)}
 }

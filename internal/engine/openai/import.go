@@ -84,7 +84,7 @@ func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) 
 	}
 	model := strings.ToLower(path.Base(name))
 	if kind != "" {
-		model = "own-" + model // people use names of OpenAI's models as aliases for others; with the prefix, the model does not count as one of OpenAI's
+		model = "own-" + model // people use names of OpenAI's models as aliases for other models; with the prefix, the model does not count as one of OpenAI's
 	}
 	draw(&t, model)
 	switch {
@@ -107,7 +107,8 @@ const (
 	productSDCpp   product = "stable-diffusion.cpp"
 )
 
-// productCalls lists the API endpoints of each product that lacks some of them.
+// productCalls lists the available API endpoints of each product that does not
+// have all of them.
 var productCalls = map[product][]string{
 	productLocalAI: dialects[localAI].calls,
 	productSDCpp:   {"images", "edits"},
@@ -161,8 +162,8 @@ var callHints = []struct{ part, call string }{
 	{"sd-", "images"}, {"sd3", "images"}, {"sd1", "images"}, {"pixart", "images"}, {"dreamshaper", "images"}, {"kolors", "images"},
 }
 
-// guessCall returns the API endpoint of a model. It returns "" if it is
-// unknown.
+// guessCall returns the API endpoint of a model. It returns "" if the endpoint
+// is unknown.
 func (m modelInfo) guessCall() string {
 	switch strings.ToUpper(m.Task) {
 	case "T2I":

@@ -170,8 +170,8 @@ func removeFields(t *manifestdraft.Tool, keys ...string) {
 	t.Fields = slices.DeleteFunc(t.Fields, func(f manifestdraft.Field) bool { return slices.Contains(keys, f.Key) })
 }
 
-// countField returns a field for a whole number from 1 to most. It has no
-// default, because the model's own default is best.
+// countField returns a field for a whole number from 1 to the given maximum.
+// The field has no default, because the model's own default is best.
 func countField(key, label string, most float64) manifestdraft.Field {
 	return manifestdraft.Field{
 		Key:      key,
@@ -201,7 +201,7 @@ func selectField(key string, options ...string) manifestdraft.Field {
 }
 
 // voiceField returns the field for the voice of a speech model: a select field
-// for well-known models, a text field for others.
+// for well-known models, a text field for other models.
 func voiceField(name string) manifestdraft.Field {
 	switch {
 	case strings.HasPrefix(name, "tts-1"):

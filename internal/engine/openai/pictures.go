@@ -52,8 +52,9 @@ func (t *task) makePictures(ctx context.Context) error {
 	return nil
 }
 
-// makeBatch sends one request for want pictures and returns the number of
-// results. The parameter there is the number of results of earlier requests.
+// makeBatch sends one request for the given number of pictures (want) and
+// returns the number of results. The parameter there is the number of results
+// of earlier requests.
 func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
 	ctx, cancel := context.WithCancel(ctx) // cancelling also stops reading the input files
 	defer cancel()
@@ -81,7 +82,7 @@ func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
 	return t.deliverImages(ctx, res.Body, there, want)
 }
 
-// deliverImages passes up to want results in a response to the sink, and
+// deliverImages passes at most want results from a response to the sink, and
 // returns their number. The parameter there is the number of results of earlier
 // requests.
 func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want int) (int, error) {

@@ -22,8 +22,8 @@ import (
 // bytes.
 const maxInlineBytes = 24 << 20
 
-// parameterNames map, for each API endpoint, field keys to the request
-// parameters with other names. A manifest's rename setting has precedence.
+// parameterNames map, for each API endpoint, field keys to request parameters
+// whose names differ from the keys. A manifest's rename setting has precedence.
 var parameterNames = map[string]map[string]string{
 	"images":     {"steps": "num_inference_steps", "cfg": "guidance_scale", "picture": "image", "pictures": "image"},
 	"edits":      {"steps": "num_inference_steps", "cfg": "guidance_scale", "picture": "image", "pictures": "image"},

@@ -67,7 +67,7 @@ func (n *checkpoint) setID(i int, id string) {
 }
 
 // parseCheckpoint parses the checkpoint of an earlier attempt. It returns an
-// empty checkpoint if left is invalid.
+// empty checkpoint if the text is invalid.
 func parseCheckpoint(left string) (n checkpoint) {
 	if json.Unmarshal([]byte(left), &n) != nil {
 		return checkpoint{}
@@ -87,7 +87,7 @@ func (t *task) saveCheckpoint(ctx context.Context, n checkpoint) error {
 		text = string(b)
 	}
 	if len(text) > engine.MaxCheckpoint {
-		return nil // if it is too large, the previous checkpoint stays, and a later attempt repeats the videos that are not in it
+		return nil // if the checkpoint is too large, the previous one stays, and a later attempt repeats the videos that are not in it
 	}
 	return t.out.SaveCheckpoint(ctx, text)
 }
@@ -288,7 +288,7 @@ func (t *task) fetchVideo(ctx context.Context, v video) error {
 	return t.deliverBody(ctx, res)
 }
 
-// deleteVideos deletes video number from and all later ones, which are not
+// deleteVideos deletes all videos from the given index on, which are not
 // needed, and removes them from the checkpoint, so that the next worker does
 // not wait for them. If another worker continues the run, no video is deleted.
 func (t *task) deleteVideos(ctx context.Context, n checkpoint, from int) {
@@ -325,8 +325,9 @@ func (e *Engine) Abandon(ctx context.Context, left string) error {
 	return nil
 }
 
-// deleteVideo deletes a video from the server. If it is not done yet, that
-// also cancels it, except on servers that cannot cancel, such as SGLang.
+// deleteVideo deletes a video from the server. If the video is not done yet,
+// deleting also cancels it, except on servers that cannot cancel, such as
+// SGLang.
 func (e *Engine) deleteVideo(ctx context.Context, id string) error {
 	return e.c.CallJSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
 }

@@ -80,9 +80,9 @@ func (l *Analyzer) AnalyzeFile(ctx context.Context, t DecodeRequest, f Format, s
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), true)
 }
 
-// MeasureFile is AnalyzeFile without decoding, which takes most of the time:
-// it parses the structure of a file and checks the limits, but makes no
-// thumbnail. It does not find damage in compressed pixels.
+// MeasureFile is like AnalyzeFile, but does not decode the file, which would
+// take most of the time: it parses the structure of a file and checks the
+// limits, but makes no thumbnail. It does not find damage in compressed pixels.
 func (l *Analyzer) MeasureFile(ctx context.Context, t DecodeRequest, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), false)
 }
@@ -164,8 +164,8 @@ func (l *Analyzer) checkModel(ctx context.Context, t DecodeRequest, s *source) e
 	return l.runWithMemory(ctx, t, Model, need, memoryLane(need, 0), func() error { return checkScene(s, at) })
 }
 
-// largePixels is a number of pixels. Pictures with more pixels count as large,
-// even with few bytes per pixel, because decoding them takes long.
+// largePixels is the number of pixels above which a picture counts as large,
+// even with few bytes per pixel, because decoding it takes long.
 const largePixels = 16_000_000
 
 func memoryLane(bytes, pixels int64) memory.Lane {
@@ -218,7 +218,7 @@ func (l *Analyzer) runWithMemory(ctx context.Context, t DecodeRequest, kind Type
 }
 
 // memoryError returns the error for a file that needs more memory than one
-// request in its lane can reserve.
+// request of its class (lane) can reserve.
 func (l *Analyzer) memoryError(kind Type, bytes int64, lane memory.Lane) error {
 	const mega = 1 << 20
 	maxBytes := l.limits.Memory.MaxBytes(lane)

@@ -40,8 +40,8 @@ func Clean(f Format, r io.Reader) io.ReadCloser {
 
 // cleaner is a state machine that removes metadata from a file while it is
 // read, which is possible for pictures and Ogg. Each step reads a bounded part
-// of the file, appends the bytes to keep to out, and may request that a longer
-// range of bytes be copied.
+// of the file, appends the bytes that are kept to out, and may request that a
+// longer range of bytes be copied.
 type cleaner struct {
 	kind        Type
 	in          *bufio.Reader

@@ -11,7 +11,7 @@ const (
 	flacPadding    = 1
 	flacSeekTable  = 3
 	flacComment    = 4
-	flacLast       = 0x80 // set in the type of the last block
+	flacLast       = 0x80 // flag in the type of the last block
 )
 
 // keptBlocks are the FLAC metadata blocks that players need.
@@ -24,8 +24,8 @@ type flacBlock struct {
 	span
 }
 
-// visitFLACBlocks calls visit for each metadata block, beginning at the offset
-// at, and returns the offset after the last one.
+// visitFLACBlocks calls visit for each metadata block, starting at the given
+// offset, and returns the offset after the last one.
 func visitFLACBlocks(s *source, at, end int64, visit func(flacBlock)) (int64, error) {
 	for range maxChunks {
 		if end-at < 4 {
@@ -53,9 +53,9 @@ func visitFLACBlocks(s *source, at, end int64, visit func(flacBlock)) (int64, er
 	return 0, errors.New("the file has too many metadata blocks")
 }
 
-// blankFLACBlocks turns the metadata blocks in a range, except those that
-// players need, into padding of zeros. The range is the FLAC header in another
-// container.
+// blankFLACBlocks turns the metadata blocks in a range, except the blocks that
+// players need, into padding of zeros. The range is a FLAC header inside
+// another container format.
 func blankFLACBlocks(s *source, o *overwrites, from, to int64) error {
 	end, err := visitFLACBlocks(s, from, to, func(b flacBlock) {
 		if slices.Contains(keptBlocks, b.kind) {

@@ -23,7 +23,7 @@ const (
 // sceneMetadata lists the members of the JSON of a 3D model that are emptied.
 // The keys are the top-level members that contain them, and "" for the top
 // level itself. If a top-level member is an array, the list applies to its
-// elements. Members named extras of other objects are kept: programs need them,
+// elements. Members named extras in other objects are kept: programs need them,
 // for example for the names of morph targets.
 var sceneMetadata = map[string][]string{
 	"":       {"extras"},
@@ -151,8 +151,8 @@ func (c *sceneScanner) scanObject(path string, depth int) error {
 	}
 }
 
-// skipTo skips spaces and commas, and reports whether the next byte is end,
-// which ends the array or object.
+// skipTo skips spaces and commas, and reports whether the next byte is the
+// given end of the array or object.
 func (c *sceneScanner) skipTo(end byte) (bool, error) {
 	for {
 		b, err := c.nextByte(true)
@@ -201,7 +201,7 @@ func (c *sceneScanner) blankValue(depth int) error {
 }
 
 // scanString scans the rest of a string, after its opening quotation mark. It
-// returns the string if it can be the name of metadata.
+// returns the string, or "" if the string is longer than any name of metadata.
 func (c *sceneScanner) scanString() (string, error) {
 	const longest = 6*len(xmpExtension) + 2 // each character can be written as \uXXXX
 	raw := []byte{'"'}

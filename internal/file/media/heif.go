@@ -13,8 +13,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxMeta is the maximum size of the meta box, in bytes. The box is in memory
-// as a whole.
+// maxMeta is the maximum size of the meta box, in bytes. The whole box is kept
+// in memory.
 const maxMeta = 512 << 10
 
 // heifParser is the parser of HEIF files (ISO 23008-12). Data is addressed by
@@ -29,8 +29,8 @@ type heifParser struct {
 	hasMeta   bool   // a meta box was parsed
 }
 
-// span is a range of bytes in a file: from the offset from up to, but not
-// including, the offset to.
+// span is a half-open range of byte offsets in a file: from is included, to is
+// excluded.
 type span struct{ from, to int64 }
 
 func (h *heifParser) parseSignature() error {
@@ -192,7 +192,7 @@ func (h *heifParser) parseMeta(n int) error {
 	return nil
 }
 
-// mergeSpans sorts byte ranges and joins those that overlap or touch.
+// mergeSpans sorts byte ranges and joins ranges that overlap or touch.
 func mergeSpans(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 

@@ -97,7 +97,7 @@ func (m *heifMeta) parsePitm(f *fieldReader) error {
 
 func (m *heifMeta) parseIinf(b box) error {
 	f := m.readFields(b)
-	f.readUint(2 + 2*min(f.version, 1)) // the number of entries, which is not needed
+	f.readUint(2 + 2*min(f.version, 1)) // skips the number of entries, which is not needed
 	if f.err != nil {
 		return f.err
 	}

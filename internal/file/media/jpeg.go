@@ -225,8 +225,8 @@ func (j *jpegParser) decodeMemory(size int64) (int64, string) {
 	return pixels * bytesPerPixel, ""
 }
 
-// readOrientation returns the Exif orientation from the first directory of
-// TIFF data. It returns 1, which means upright, if there is none.
+// readOrientation returns the Exif orientation from the first directory of TIFF
+// data. It returns 1, which means upright, if the data contains none.
 func readOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1

@@ -4,11 +4,11 @@
 //	Sniff ─▶ Clean ─▶ (the caller stores the bytes) ─▶ AnalyzeFile or MeasureFile
 //
 // Every file is treated as hostile. Only the bytes determine its format. Sizes
-// in a file are not trusted: before one causes an allocation or a loop, it is
-// checked against a limit or the file size. Clean needs memory for a few
-// blocks, for files of any length. AnalyzeFile parses the structure of a file
-// and checks the limits before it decodes a picture, with memory from a budget
-// of the whole process. MeasureFile decodes nothing.
+// in a file are not trusted: each is checked against a limit or the file size
+// before it determines an allocation or a loop. Clean needs memory for only a
+// few blocks, however long the file is. AnalyzeFile parses the structure of a
+// file and checks the limits before it decodes a picture, with memory from a
+// budget of the whole process. MeasureFile decodes nothing.
 //
 // For a damaged file the error is a *fault.Error with code Invalid and a
 // message for the person who sent it. An error of the reader is returned

@@ -130,7 +130,7 @@ func mp3Duration(s *source) (time.Duration, error) {
 }
 
 // findFirstMP3Frame returns the header and the offset of the first of several
-// consecutive frames, searching from start.
+// consecutive frames, searching from the offset start.
 func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 	for at := start; at < start+mp3Search; at++ {
 		b, err := s.peekBytes(at, 4)
@@ -151,9 +151,8 @@ func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 	return mp3Frame{}, 0, damagedError(Audio, "the MP3 has no frames")
 }
 
-// followMP3Frames reports whether enough frames of the same kind follow the
-// first one, or whether the sound ends after complete frames, at the end of the
-// file or at a tag.
+// followMP3Frames reports whether the first frame is followed by enough frames
+// of the same kind, or by complete frames up to a tag or the end of the file.
 func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	at += int64(first.length)
 	for range mp3Frames - 1 {

@@ -47,7 +47,7 @@ func (f mp3Frame) isSameStream(other mp3Frame) bool {
 }
 
 // followAllMP3Frames returns the offset after the last of the consecutive
-// complete frames that begin at the offset at.
+// complete frames that begin at the given offset.
 func followAllMP3Frames(s *source, first mp3Frame, at int64) (int64, error) {
 	for at <= s.size-4 {
 		b, err := s.peekBytes(at, 4)
@@ -65,9 +65,9 @@ func followAllMP3Frames(s *source, first mp3Frame, at int64) (int64, error) {
 }
 
 // resumeMP3 searches for the next frames after bytes that are not frames, and
-// returns the header and the offset of the first one. The offset is -1 if there
-// are none. The frames can have another sample rate than earlier ones, if two
-// files were joined.
+// returns the header and the offset of the first frame found. The offset is -1
+// if no frame was found. If two files were joined, these frames can have a
+// different sample rate from the earlier frames.
 func resumeMP3(s *source, at int64) (mp3Frame, int64, error) {
 	for at <= s.size-4 {
 		b, err := s.peekBytes(at, int(min(32, s.size-at)))

@@ -11,8 +11,8 @@ import (
 const maxCleanedBoxes = 100_000
 
 // The boxes of MP4 and QuickTime files that are kept, by the box that contains
-// them. All others (tags, chapters, XMP, encoder names, unused space) become
-// free boxes of zeros with the same size, so that no offset in the file
+// them. All other boxes (tags, chapters, XMP, encoder names, unused space)
+// become free boxes of zeros with the same size, so that no offset in the file
 // changes.
 var (
 	fileBoxes     = []string{"ftyp", "styp", "moov", "moof", "mdat", "mfra", "sidx", "ssix", "pdin"}
@@ -46,7 +46,7 @@ type mp4Cleaner struct {
 type mp4Track struct {
 	kind              string
 	removed           bool
-	defaultSampleSize uint32 // size of samples in fragments that do not state it
+	defaultSampleSize uint32 // default size of samples, for fragments that state no size
 	pcmSize           int64  // bytes of an uncompressed sample of all channels, in QuickTime
 	packetSamples     int64  // QuickTime: samples in a packet of compressed sound
 	packetSize        int64  // QuickTime: bytes of a packet of compressed sound
@@ -84,8 +84,8 @@ func (c *mp4Cleaner) blank(b box) {
 	c.zero(b.body, b.end)
 }
 
-// cleanChildren blanks the boxes between two offsets that are not in the list
-// of kept boxes, and calls clean for the others.
+// cleanChildren handles the boxes between two offsets: it calls clean for boxes
+// in the list of kept boxes and blanks all other boxes.
 func (c *mp4Cleaner) cleanChildren(start, end int64, kept []string, clean func(box) error) error {
 	return c.visitBoxes(start, end, func(b box) error {
 		if !slices.Contains(kept, b.kind) {

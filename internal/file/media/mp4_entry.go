@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// entryMetadata are the boxes of a sample entry that are removed. All
-// others configure a decoder.
+// entryMetadata are the boxes of a sample entry that are removed. All other
+// boxes configure a decoder.
 var entryMetadata = []string{"free", "skip", "uuid", "udta", "meta", "name", "ilst"}
 
 // cleanDescriptions removes metadata from the sample entries of a track.

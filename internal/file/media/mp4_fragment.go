@@ -27,8 +27,8 @@ const (
 // after another track was removed from it.
 var errImplicitOffset = fault.New(fault.Invalid, "The video has a data track that cannot be removed from it. Save the video again without that track.")
 
-// cleanFragment removes metadata and removed tracks from a moof box, and adds
-// the ranges of its samples to keepSpans.
+// cleanFragment removes metadata and the parts of removed tracks from a moof
+// box, and adds the ranges of its samples to keepSpans.
 func (c *mp4Cleaner) cleanFragment(moof box) error {
 	next := uint64(moof.start) // offset of the next track's samples, if the track does not state it
 	removed := false
@@ -60,7 +60,7 @@ type trackFragment struct {
 	moof     int64
 	next     uint64 // offset of the next sample
 	base     uint64
-	size     uint32 // size of samples that do not state it
+	size     uint32 // default size of samples
 	implicit bool   // the samples follow the samples of the previous track
 	track    *mp4Track
 }
@@ -160,7 +160,7 @@ func (f *trackFragment) parseRun(b box) error {
 }
 
 // sumRunSizes returns the total size of the samples of a trun box that states
-// the size of each.
+// the size of each sample.
 func sumRunSizes(fields *tableReader, flags uint32, count uint64) (uint64, error) {
 	var before, after int64
 	if flags&trunDuration != 0 {

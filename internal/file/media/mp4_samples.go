@@ -34,15 +34,15 @@ func (t *sampleTables) addBox(b box) error {
 	return nil
 }
 
-// tableReader reads the entries of a table in order. It has a cache of its own.
+// tableReader reads the entries of a table in order. It has its own cache.
 type tableReader struct {
 	*source
 	at, end int64
 	left    uint32 // number of entries that are left
 }
 
-// openTable returns a reader of a table whose number of entries is at the
-// offset skip of the box's body.
+// openTable returns a reader of a table that follows the first skip bytes of
+// the box's body and begins with its number of entries.
 func (c *mp4Cleaner) openTable(b box, skip int64) (*tableReader, error) {
 	if b.kind == "" {
 		return &tableReader{source: c.source}, nil
@@ -95,7 +95,7 @@ func (c *mp4Cleaner) keepSamples(t *mp4Track, tables sampleTables) error {
 		width = 8
 	}
 
-	var perChunk, nextPerChunk, nextChunk uint64 // number of samples per chunk: currently, and from the chunk nextChunk on
+	var perChunk, nextPerChunk, nextChunk uint64 // number of samples per chunk: now, and beginning with chunk nextChunk
 	nextChunk = 1
 	for chunk := uint64(1); offsets.left > 0; chunk++ {
 		for chunk == nextChunk {
@@ -113,7 +113,7 @@ func (c *mp4Cleaner) keepSamples(t *mp4Track, tables sampleTables) error {
 			if nextPerChunk, err = runs.readField(4); err != nil {
 				return err
 			}
-			if _, err := runs.readField(4); err != nil { // the index of the description
+			if _, err := runs.readField(4); err != nil { // skips the index of the sample description
 				return err
 			}
 			if first < chunk {
@@ -162,9 +162,9 @@ func (c *mp4Cleaner) keepSpan(from, length uint64) error {
 type sampleSizes struct {
 	*tableReader
 	track *mp4Track
-	fixed uint64 // size of all samples; 0 if the table has one size for each
-	bits  int64  // length of a size in the table
-	half  int64  // stz2 with 4 bits: index of the next size
+	fixed uint64 // common size of all samples; 0 if the table lists a size for each
+	bits  int64  // length of a size in the table, in bits
+	half  int64  // index of the next size in an stz2 box with sizes of 4 bits
 }
 
 func (c *mp4Cleaner) openSizes(t *mp4Track, b box) (*sampleSizes, error) {
@@ -207,9 +207,9 @@ func (s *sampleSizes) sum(samples uint64) (uint64, error) {
 	return total, nil
 }
 
-// fixedSum returns the total size of samples of the same size. In QuickTime the
-// size of uncompressed sound is often stated as 1 and follows from the
-// description instead, so the largest of the possible sizes is used.
+// fixedSum returns the total size of samples of the same size. In QuickTime
+// files the stated size of uncompressed sound is often 1, and the real size
+// follows from the description, so the largest of the possible sizes is used.
 func (s *sampleSizes) fixedSum(samples uint64) uint64 {
 	samples = min(samples, math.MaxUint32)
 	total := samples * s.fixed

@@ -14,8 +14,8 @@ const (
 	// maxOggStreams is the maximum number of simultaneous streams in an Ogg
 	// file.
 	maxOggStreams = 16
-	// maxSetup is the maximum size of the header of a Vorbis stream that
-	// contains its codebooks, in bytes.
+	// maxSetup is the maximum size of the Vorbis setup header, which contains
+	// the codebooks, in bytes.
 	maxSetup = 1 << 20
 	// maxLacing is the maximum number of segments in a page.
 	maxLacing = 255
@@ -31,8 +31,8 @@ const (
 const oggMagic = "OggS\x00"
 
 // oggParser is the cleaner of Ogg files. It replaces the comments of Vorbis and
-// Opus streams and numbers the pages again. Streams of other codecs, pages with
-// a wrong checksum, which players ignore, and bytes between pages are removed.
+// Opus streams and renumbers the pages. Streams of other codecs, pages with a
+// wrong checksum, which players ignore, and bytes between pages are removed.
 type oggParser struct {
 	*cleaner
 	comments []string // comments to write; none when a file is cleaned
@@ -41,10 +41,10 @@ type oggParser struct {
 
 // oggStream is a stream of an Ogg file while its pages are read.
 type oggStream struct {
-	magics      []string // first bytes of the header packets that are expected
+	magics      []string // first bytes of the header packets that are still expected
 	packet      []byte   // the current header packet, as far as it has been read
-	setup       []byte   // the last header of a Vorbis stream
-	headerPages uint32   // pages of the header packets so far
+	setup       []byte   // setup header of a Vorbis stream, which is its last header
+	headerPages uint32   // number of pages of header packets so far
 	firstPage   uint32   // number of the first header page
 	moved       uint32   // number that is subtracted from the page numbers after the headers
 }
@@ -100,8 +100,8 @@ func (o *oggParser) skipToPage() error {
 	return o.skipBytes(int64(1 + at))
 }
 
-// cleanPage writes the page, its replacement, or nothing. The lacing values end
-// at the offset body.
+// cleanPage writes the page, its replacement, or nothing. body is the offset
+// after the lacing values.
 func (o *oggParser) cleanPage(page []byte, body int) error {
 	flags := page[5]
 	serial := binary.LittleEndian.Uint32(page[14:])
@@ -162,7 +162,7 @@ func (o *oggParser) beginStream(page []byte, body int, serial uint32) error {
 }
 
 // readHeaders reads the header packets of a stream. When they are complete, it
-// writes them again with other comments.
+// writes them with new comments.
 func (o *oggParser) readHeaders(s *oggStream, page []byte, body int, serial uint32) error {
 	at := body
 	for i, n := range page[27:body] {

@@ -114,8 +114,8 @@ func decodePicture(f Format, s *source) (img image.Image, err error) {
 	return nil, errors.New("there is no decoder for " + f.MimeType)
 }
 
-// addThumbnail sets the blurhash and the thumbnail file from the picture
-// small, which is already scaled down.
+// addThumbnail sets the blurhash and the thumbnail file from a picture that is
+// already scaled down.
 func (f *Facts) addThumbnail(small *image.RGBA) error {
 	var err error
 	tiny := shrinkPicture(small, small.Bounds(), hashSide)

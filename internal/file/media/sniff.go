@@ -11,7 +11,8 @@ import (
 const HeadLength = 4096
 
 // Sniff detects the format of a file from its first bytes. It does not check
-// that the rest is valid. It returns false if the format is unknown.
+// that the rest of the file is valid. It returns false if the format is
+// unknown.
 func Sniff(head []byte) (Format, bool) {
 	head = head[:min(len(head), HeadLength)]
 	has := func(at int, magic string) bool {

@@ -26,8 +26,8 @@ func newSource(ctx context.Context, from io.ReaderAt, size int64) *source {
 	return &source{ctxErr: ctx.Err, file: from, size: size}
 }
 
-// clone returns a source of the same file with a cache of its own, for reading
-// several places of the file alternately.
+// clone returns a source of the same file with its own cache, for reading
+// alternately from several places of the file.
 func (s *source) clone() *source {
 	return &source{ctxErr: s.ctxErr, file: s, size: s.size}
 }

@@ -161,8 +161,8 @@ func (c *spooledCleaner) Close() error {
 	return file.Close()
 }
 
-// errorReader records the error of a reader, to distinguish it from an error of
-// the writer of a copy.
+// errorReader records the error of a reader, to distinguish it from a write
+// error while copying.
 type errorReader struct {
 	from io.Reader
 	err  error
@@ -176,8 +176,8 @@ func (r *errorReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// spoolError wraps an error of the temporary file. If the disk is full, it is a
-// *fault.Error with code Unavailable.
+// spoolError wraps an error of the temporary file. If the disk is full, the
+// result is a *fault.Error with code Unavailable.
 func spoolError(err error) error {
 	err = fmt.Errorf("write temporary file: %w", err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {

@@ -9,9 +9,9 @@ import (
 // maxLyrics is the maximum length of a Lyrics3 version 1 tag in bytes.
 const maxLyrics = 5100
 
-// trimTags returns the offset at which the sound between the offsets start and
-// end really ends: before the tags that follow it (ID3, APE and Lyrics3, in any
-// order).
+// trimTags returns the end offset of the sound between the offsets start and
+// end, without the tags (ID3, APE and Lyrics3, in any order) that follow the
+// sound.
 func trimTags(s *source, start, end int64) (int64, error) {
 	for range maxTags {
 		n, err := trailingTagLength(s, start, end)
@@ -29,7 +29,7 @@ func trimTags(s *source, start, end int64) (int64, error) {
 // trailingTagLength returns the length of the tag that ends at the offset end,
 // or 0 if there is none.
 func trailingTagLength(s *source, start, end int64) (int64, error) {
-	const longest = 227 + 128 // ID3v1 with its extension
+	const longest = 227 + 128 // length of an ID3v1 tag with its extension
 	tail, err := s.peekBytes(max(start, end-longest), int(min(longest, end-start)))
 	if err != nil {
 		return 0, err
@@ -81,8 +81,8 @@ func lyricsLength(s *source, start, end int64) (int64, error) {
 	return int64(len(b) - at), nil
 }
 
-// vorbisCommentMagic and opusCommentMagic begin the packets with comments of
-// Vorbis and Opus.
+// vorbisCommentMagic and opusCommentMagic are the first bytes of the comment
+// packets of Vorbis and Opus.
 const (
 	vorbisCommentMagic = "\x03vorbis"
 	opusCommentMagic   = "OpusTags"

@@ -27,16 +27,16 @@ func fitSize(width, height, side int) (int, int) {
 // in addition to the picture.
 func shrinkMemory(canvas image.Rectangle, side int) int64 {
 	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
-	// The sum of the averaged picture (up to twice the size in each
+	// The memory for the averaged picture (up to twice the size in each
 	// direction), the filter's intermediate rows (four floats per pixel), and
 	// the result.
 	return int64(w) * int64(h) * (4*4 + 2*4*8 + 4)
 }
 
-// shrinkPicture scales a picture down to fit into a square with the given
-// side. canvas is the area to scale, which may exceed the picture. It averages
-// blocks of pixels first, which reads each pixel once and needs little memory;
-// the better filter then scales only a small picture.
+// shrinkPicture scales a picture down to fit into a square with the given side.
+// canvas is the area to scale, which may exceed the picture. It averages blocks
+// of pixels first, which reads each pixel once and needs little memory; a
+// better filter then scales the resulting small picture.
 func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGBA {
 	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
 	small := averagePixels(img, canvas, canvas.Dx()/w, canvas.Dy()/h)
@@ -49,8 +49,9 @@ func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGB
 	return out
 }
 
-// averagePixels scales a picture down by averaging blocks of across by down
-// pixels. Parts of the canvas outside the picture are transparent.
+// averagePixels scales a picture down by averaging blocks that are across
+// pixels wide and down pixels high. Parts of the canvas outside the picture are
+// transparent.
 func averagePixels(img image.Image, canvas image.Rectangle, across, down int) *image.RGBA {
 	width := canvas.Dx()
 	height := canvas.Dy()

@@ -104,8 +104,8 @@ func buildWAV(s *source, format, fact, data span) ([]part, error) {
 	return append([]part{{data: append(head, "WAVE"...)}}, parts...), nil
 }
 
-// trimFormat shortens a fmt chunk to the fields that its coding has: 16 or 18
-// bytes, or 40 for WAVE_FORMAT_EXTENSIBLE.
+// trimFormat shortens a fmt chunk to the fields that its format code uses: 16
+// or 18 bytes, or 40 for WAVE_FORMAT_EXTENSIBLE.
 func trimFormat(s *source, format span) (span, error) {
 	n := format.to - format.from
 	if n < 16 {

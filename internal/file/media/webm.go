@@ -10,9 +10,9 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxElements is the maximum number of elements in a WebM file. For
-// comparison, ten minutes of audio and video without a duration in the header
-// have about fifty thousand.
+// maxElements is the maximum number of elements in a WebM file. For comparison,
+// ten minutes of audio and video without a duration in the header have about
+// fifty thousand elements.
 const maxElements = 1 << 17
 
 // IDs of WebM elements, as defined in RFC 8794 and RFC 9559.

@@ -7,13 +7,14 @@ import (
 )
 
 // The elements of WebM files that are kept, by the element that contains them
-// (RFC 8794, RFC 9559). All others (tags, chapters, attachments, titles, names,
-// dates, checksums) become Void elements of zeros with the same size, so that
-// no position in the file changes.
+// (RFC 8794, RFC 9559). All other elements (tags, chapters, attachments,
+// titles, names, dates, checksums) become Void elements of zeros with the same
+// size, so that no position in the file changes.
 var (
 	headerElements = []uint32{0x4286, 0x42f7, 0x42f2, 0x42f3, ebmlDocType, 0x4287, 0x4285}
 	// segmentElements also has the children of a cluster: the elements of a
-	// cluster of unknown size are visited together with those of the segment.
+	// cluster of unknown size are visited together with the elements of the
+	// segment.
 	segmentElements = []uint32{
 		mkvSeekHead, mkvInfo, mkvTracks, mkvCues, mkvCluster,
 		mkvTimestamp, mkvSimpleBlock, mkvBlockGroup, 0xab, 0xa7, // PrevSize, Position
@@ -109,7 +110,7 @@ func (c *webmCleaner) void(e element) {
 }
 
 // voidHeader returns the header of a Void element whose total size, including
-// the header, is size.
+// the header, is the given size.
 func voidHeader(size int64) []byte {
 	width := 1
 	for width < 8 && size-1-int64(width) >= 1<<(7*width)-1 {
@@ -122,8 +123,8 @@ func voidHeader(size int64) []byte {
 }
 
 // cleanChildren turns the children of an element that are not in the list of
-// kept elements into Void elements, and calls clean for the others. It descends
-// into elements whose ID equals the parameter open.
+// kept elements into Void elements, and calls clean for the kept children. It
+// descends into elements whose ID equals the parameter open.
 func (c *webmCleaner) cleanChildren(parent element, open uint32, kept []uint32, clean func(element) error) error {
 	return c.visitElements(parent.body, parent.end, open, func(e element) error {
 		if !slices.Contains(kept, e.id) {

@@ -14,11 +14,11 @@ import (
 const MaxXMP = 65535 - 2 - len(jpegXMP)
 
 // EmbedXMP returns a reader of a file with an XMP packet embedded, if the
-// format supports that (XMP specification, part 3). In WebM, FLAC and Ogg, for
-// which the specification has no place, the packet is stored as a tag with the
-// name XMP. Clean must have processed the file; other files may become invalid.
-// Files with an unknown structure, HEIF, text and 3D models are returned
-// unchanged.
+// format supports XMP (XMP specification, part 3). In WebM, FLAC and Ogg, for
+// which the specification defines no place, the packet is stored as a tag with
+// the name XMP. Clean must have processed the file; other files may become
+// invalid. Files with an unknown structure, HEIF, text and 3D models are
+// returned unchanged.
 func EmbedXMP(f Format, r io.Reader, packet []byte) io.Reader {
 	mark := map[Format]func(*xmpWriter) error{
 		pngFormat: (*xmpWriter).writePNG, jpegFormat: (*xmpWriter).writeJPEG, gifFormat: (*xmpWriter).writeGIF, webpFormat: (*xmpWriter).writeWebP,
@@ -42,14 +42,14 @@ func EmbedXMP(f Format, r io.Reader, packet []byte) io.Reader {
 	return m
 }
 
-// xmpWriter is a reader of the file with the packet embedded. It returns head,
-// then the rest of in, then tail.
+// xmpWriter is a reader of the file with the packet embedded. It returns the
+// bytes of head, the remaining bytes of in, and the bytes of tail.
 type xmpWriter struct {
 	in          *bufio.Reader
 	packet      []byte
 	begin       func() error
 	head        bytes.Buffer
-	finish      func() // called at the end of in, to fill tail
+	finish      func() // called when in ends, to fill tail
 	tail        bytes.Buffer
 	boxes       *boxTracker
 	begun, done bool

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/run/run"
 )
 
-// CancelRun ends a queued run, or requests the worker of a running run to stop.
-// was reports whether the run had already ended.
+// CancelRun ends a queued run, or requests that the worker of a running run
+// stop. was is true if the run had already ended.
 func (s *Service) CancelRun(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.Get(ctx, tx, who.AccountID, id)

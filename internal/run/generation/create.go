@@ -254,8 +254,8 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	}
 	// The account is locked, so no other transaction can reserve tokens. But
 	// runs may have been settled while this transaction waited for the lock,
-	// perhaps in a month that began later than the transaction. The current
-	// time of the database is therefore used instead of the time of the
+	// possibly in a month that began after the start of the transaction. The
+	// current time of the database is therefore used instead of the time of the
 	// transaction.
 	if left, limited, err = budgetLeft(ctx, tx, who, hold, s.DB.Now()); err == nil && limited && left < 0 {
 		err = errOverBudget(hold.Tokens, left+hold.Tokens)

@@ -92,9 +92,9 @@ func New(p Parts) *Service {
 
 // ExpectCreate records that a create request of a person is being received. The
 // record lasts until done is called, which can take a while if the request has
-// files. Polls that come too early do not use up the rate limit that this
-// request needs. The record exists only in the memory of this node; whether the
-// run is accepted is decided in the transaction of the request.
+// files. Meanwhile, early polls do not use up the rate limit that this request
+// needs. The record exists only in the memory of this node; whether the run is
+// accepted is decided in the transaction of the request.
 func (s *Service) ExpectCreate(personID string) (done func()) {
 	done, _ = s.arriving.Take(personID)
 	return done
@@ -106,7 +106,7 @@ const lookEvery = time.Second
 
 // WatchAvailability regularly reads which engines are unavailable, according to
 // their workers, until ctx ends. If reading fails, the last known state stays
-// in use, since it only decides how long clients wait between polls.
+// in use, because this state only decides how long clients wait between polls.
 func (s *Service) WatchAvailability(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -155,7 +155,7 @@ type Draft struct {
 }
 
 // rateKey returns the key under which the rate limit counts the create requests
-// of a person, and their polls that come too early.
+// of a person, and the person's early polls.
 func rateKey(personID string) ratelimit.Key {
 	return ratelimit.Key{Name: "create/person/" + personID, Subject: personID}
 }

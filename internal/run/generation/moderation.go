@@ -37,7 +37,7 @@ type moderations struct {
 	people map[string]*personModeration
 }
 
-// personModeration is the create requests of one person that are being
+// personModeration contains the create requests of one person that are being
 // moderated.
 type personModeration struct {
 	users int           // number of requests that use this entry; guarded by moderations.mu
@@ -101,9 +101,9 @@ func (m *moderations) joinPerson(personID string) (one *personModeration, leave 
 }
 
 // moderateDraft calls the moderator for a draft that would otherwise be
-// accepted. The caller creates the run and then calls done. replayed reports
-// that an earlier request with the same idempotency key created a run, which c
-// contains. In that case the moderator was not called.
+// accepted. The caller creates the run and then calls done. If an earlier
+// request with the same idempotency key has created a run, replayed is true, c
+// contains that run, and the moderator is not called.
 func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, said []policy.Text) (c Created, replayed bool, done func(), err error) {
 	one, leave := s.moderations.joinPerson(d.Principal.PersonID)
 	c, replayed, err = s.waitForRoom(ctx, one, d, a)

@@ -12,7 +12,7 @@ import (
 // pacing decides how long clients should wait between polls.
 type pacing struct {
 	min, max    time.Duration
-	unavailable atomic.Pointer[map[string]time.Time] // unavailable engines, each with the time since which it is unavailable
+	unavailable atomic.Pointer[map[string]time.Time] // unavailable engines, with the time when each became unavailable
 }
 
 // isUnavailable reports whether the server of an engine is unavailable.

@@ -107,9 +107,9 @@ func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run)
 // that comes sooner than the run's PollAfter counts against the rate limit for
 // creating runs. If that limit is exhausted, early polls are rejected. The
 // first early poll of a run is still allowed, because some clients poll once
-// right after creating the run and stop at an error. It also does not use up
-// the part of the rate limit that is needed by create requests whose bodies are
-// still arriving.
+// right after creating the run and stop at an error. The first early poll also
+// does not use up the part of the rate limit that is needed by create requests
+// whose bodies are still arriving.
 func (s *Service) PollRun(ctx context.Context, who principal.Principal, id string) (Record, error) {
 	rec, err := s.GetStatus(ctx, who.AccountID, id)
 	if err != nil || rec.State.IsEnded() {

@@ -175,7 +175,7 @@ func asNotFound(err error) *fault.Error {
 }
 
 // describeMisfit returns a message that says why a field does not accept a
-// file, or "" if it does.
+// file, or "" if the field accepts it.
 func describeMisfit(a asset.Asset, ref catalog.Ref) string {
 	if a.Type != ref.MediaType {
 		return "Must be " + mediaNames[ref.MediaType] + "."

@@ -1,9 +1,9 @@
 package policy
 
 // lookalikes maps letters to the Latin letters that they look like, after case
-// folding and decomposition. With few exceptions no two letters of one alphabet
-// map to the same letter, so that patterns in that alphabet keep their meaning.
-// Letters that would break this rule are in faux.
+// folding and decomposition. With few exceptions, different letters of one
+// alphabet map to different letters, so that patterns in that alphabet keep
+// their meaning. Letters that would break this rule are in faux.
 var lookalikes = map[rune]string{
 	// Cyrillic
 	'а': "a", 'в': "b", 'с': "c", 'ԁ': "d", 'е': "e", 'є': "e", 'ҽ': "e", 'ԍ': "g", 'н': "h", 'һ': "h", 'і': "i", 'ј': "j", 'к': "k", 'ӏ': "l",

@@ -44,8 +44,8 @@ type Checker struct {
 }
 
 // CheckRules returns a fault.ContentPolicyViolation for texts that the rules
-// forbid. Its detail "field" is the path of the text. CheckRules does not call
-// the moderator.
+// forbid. The error's detail "field" is the path of the text. CheckRules does
+// not call the moderator.
 func (c *Checker) CheckRules(texts []Text) error {
 	path, refused := exceedsLimit(texts)
 	if !refused {

@@ -201,14 +201,14 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 	return 0, false
 }
 
-// joinedText is several texts joined to one string, in which the end of each
-// text is known.
+// joinedText is a string of several joined texts, with the end offset of each
+// text.
 type joinedText struct {
 	text string
 	ends []int // end offset of each text
 }
 
-// textAt returns the index of the text that contains the offset end.
+// textAt returns the index of the text that contains the given offset.
 func (j joinedText) textAt(end int) int {
 	for i, e := range j.ends {
 		if end <= e {

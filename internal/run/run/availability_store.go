@@ -33,7 +33,7 @@ func ReportUnavailable(ctx context.Context, tx *sqldb.Tx, engine, worker string)
 
 // ReportAvailable records that a worker can reach the server of an engine. The
 // record is needed only while other workers report the server as unavailable.
-// As long as they do, the worker must repeat its report.
+// During that time, the worker must repeat its report.
 func ReportAvailable(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
 	stale := tx.Now.Add(-reportLifetime)
 	if _, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1 AND (worker = $2 OR said < $3)`, engine, worker, sqldb.At(stale)); err != nil {
@@ -52,8 +52,8 @@ func HasReports(ctx context.Context, tx *sqldb.Tx, engine string) (found bool, e
 	return found, err
 }
 
-// UnavailableEngines returns the engines whose server no worker can reach, each
-// with the time since which it is unavailable.
+// UnavailableEngines returns the engines whose server no worker can reach, with
+// the time when each became unavailable.
 func UnavailableEngines(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	all := map[string]time.Time{}
 	stale := tx.Now.Add(-reportLifetime)

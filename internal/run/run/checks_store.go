@@ -7,7 +7,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Checks are SQL queries for violated invariants of runs.
+// Checks are SQL queries that find violated invariants of runs.
 var Checks = []sqldb.Check{
 	{Name: "the number of queued runs in a scheduling row is correct", Query: `
 		SELECT 'run_turn ' || t.engine || ' ' || t.person_id FROM run_turn t WHERE t.waiting <>
@@ -48,10 +48,10 @@ type Limits struct{ PerMinute, PerHour, Active int }
 // than by the clock of another node.
 const clockSkew = "100000"
 
-// LimitChecks returns SQL queries for violated invariants that depend on the
-// current time and on settings. The limits are checked for the last two hours
-// only, because an operator may have lowered them since. The invariants about
-// leases are valid only while workers run.
+// LimitChecks returns SQL queries that find violations of invariants that
+// depend on the current time and on settings. The limits are checked for the
+// last two hours only, because an operator may have lowered them since. The
+// invariants about leases are valid only while workers run.
 func LimitChecks(d sqldb.Dialect, l Limits) []sqldb.Check {
 	recent := d.Clock + ` - 7200000000`
 	rate := func(name string, limit int, span time.Duration) sqldb.Check {

@@ -20,7 +20,7 @@ func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
 }
 
 // Add stores a new run with its inputs and the state queued. Enqueue must be
-// called before it. The state, attempt and times of r are ignored.
+// called before Add. The state, attempt and times of r are ignored.
 func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	if err := insertRun(ctx, tx, r); err != nil {
 		return err

@@ -108,7 +108,7 @@ func SetEngineState(ctx context.Context, tx *sqldb.Tx, h Lease, state string) (o
 }
 
 // RemoteWork identifies work on a model server for a run that has ended without
-// success. The server may still be processing it.
+// success. The server may still be processing this work.
 type RemoteWork struct{ RunID, EngineState string }
 
 // ListRemoteWork returns the remote work of at most limit ended runs of an
@@ -160,9 +160,9 @@ func ListQueuedTools(ctx context.Context, tx *sqldb.Tx, engine string) ([]string
 }
 
 // ListOverdue returns at most limit queued runs of a tool version that have
-// waited too long. These are runs whose first start was at the time started or
-// earlier, and runs that have never started and were created at the time
-// created or earlier.
+// waited too long. These are runs that first started no later than the
+// parameter started, and runs that have never started and were created no later
+// than the parameter created.
 func ListOverdue(ctx context.Context, tx *sqldb.Tx, engine, toolHash string, started, created time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE engine = $1 AND tool_hash = $2 AND stage = 'queued'
@@ -202,8 +202,8 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 	return err
 }
 
-// changeOutcome sets the recorded outcome of an attempt to the given value if
-// the outcome is equal to from.
+// changeOutcome changes the recorded outcome of an attempt from one value to
+// another. It does nothing if the recorded outcome is a different one.
 func changeOutcome(ctx context.Context, tx *sqldb.Tx, h Lease, from, to string) error {
 	_, err := tx.Exec(ctx, `UPDATE run_attempt SET outcome = $4 WHERE run_id = $1 AND attempt = $2 AND outcome = $3`, h.ID, h.Attempt, from, to)
 	return err

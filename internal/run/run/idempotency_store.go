@@ -52,9 +52,9 @@ func StoreKey(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) er
 const expiryBatch = 1000 // maximum number of rows of each table to delete in one transaction
 
 // DeleteExpired deletes idempotency keys that are older than lifetime, and
-// polls of runs that have ended. On PostgreSQL such polls can remain if they
-// were recorded while the end of the run was being committed. The rows are
-// deleted in batches.
+// polling records of runs that have ended. On PostgreSQL such records can
+// remain if they were written while the end of the run was being committed. The
+// rows are deleted in batches.
 func DeleteExpired(ctx context.Context, db *sqldb.DB, lifetime time.Duration) error {
 	for {
 		var n int64

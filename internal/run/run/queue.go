@@ -12,7 +12,7 @@ import (
 type Queue struct {
 	Engine  string
 	Waiting int64     // number of queued runs, limited by countedPeople
-	Oldest  time.Time // creation time of the run that has waited longest, zero if none waits; limited by oldestPeople
+	Oldest  time.Time // creation time of the run that has waited longest, zero if no run waits; limited by oldestPeople
 	Active  int64     // number of running runs
 }
 

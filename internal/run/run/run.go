@@ -7,11 +7,11 @@
 //	  │  └── lost, returned
 //	  └──cancel, fail──▶ cancelled, failed
 //
-// Only one worker at a time can claim a run, and keeps it as long as it renews
-// its lease. Every claim increments the attempt number of the run. A worker's
-// write succeeds only if the attempt number is still the number of its own
-// claim. If a worker continues after another worker has taken over the run, it
-// therefore changes nothing.
+// Only one worker at a time can claim a run. The worker keeps the run as long
+// as it renews its lease. Every claim increments the attempt number of the run.
+// A worker's write succeeds only if the attempt number is still the number of
+// its own claim. If a worker continues after another worker has taken over the
+// run, it therefore changes nothing.
 //
 // Scheduling is fair: among the people with queued runs for an engine, the
 // person whose last claim is the oldest comes next. The table run_turn has, for

@@ -150,8 +150,8 @@ func ListIDs(ctx context.Context, tx *sqldb.Tx, accountID string, after Cursor, 
 	return ids, last, err
 }
 
-// Statuses returns the public statuses of runs of an account by run id. Ids
-// that the account does not have are left out.
+// Statuses returns the public statuses of runs of an account by run id. Ids of
+// runs that the account does not have are left out.
 func Statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string) (map[string]string, error) {
 	all := map[string]string{}
 	for chunk := range slices.Chunk(ids, 1024) {
@@ -257,8 +257,8 @@ func markCancelled(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run
 }
 
 // Erase removes from ended runs the data that people entered: inputs, metadata,
-// plugin name and webhook URL. It also deletes the idempotency keys and polls
-// of the runs. Their tools, times and costs stay.
+// plugin name and webhook URL. It also deletes the idempotency keys and polling
+// records of the runs. The tools, times and costs of the runs stay.
 func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -277,9 +277,10 @@ func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	return nil
 }
 
-// ErasePerson deletes the idempotency keys, polls and scheduling rows of a
-// person. All runs of the person must have ended. It scans the whole table of
-// polls, which is small because only pending runs have polls.
+// ErasePerson deletes the idempotency keys, polling records and scheduling rows
+// of a person. All runs of the person must have ended. It scans the whole table
+// of polling records, which is small because only pending runs have such
+// records.
 func ErasePerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	for _, query := range []string{
 		`DELETE FROM idempotency WHERE person_id = $1`,

@@ -43,7 +43,7 @@ func (r reaper) abandonRemoteWork(ctx context.Context) error {
 	return nil
 }
 
-// abandonOne stops the remote work of one run, and reports whether it must be
+// abandonOne stops the remote work of one run, and reports whether this must be
 // attempted again later.
 func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
 	short, cancel := context.WithTimeout(ctx, abandonTime)

@@ -120,8 +120,9 @@ func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bo
 }
 
 // canWait reports whether a run that could not reach the server of its engine
-// may wait for the server. It may wait until the timeout of its tool has passed
-// since its first start, not counting the time in the server's queue.
+// may wait for the server. The run may wait until the timeout of its tool has
+// passed since the run first started, not counting the time in the server's
+// queue.
 func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	if _, ok := p.Engine.(engine.Prober); !ok {
 		return false

@@ -28,7 +28,7 @@ import (
 type job struct {
 	run    run.Run
 	inputs []run.Input
-	clock  *workClock // measures from the time of the claim
+	clock  *workClock // starts at the time of the claim
 	slot   *poolSlot
 	stop   context.CancelCauseFunc
 }
@@ -273,7 +273,8 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *
 		if over || wait > r.Lease/2 || ctx.Err() != nil {
 			r.Log.Warn("could not store the end of a run", "run", j.run.ID, "error", err)
 			// After a retry, an earlier attempt may have been committed, so the
-			// files must be kept. The sweep deletes files that have no row.
+			// files must be kept. A periodic clean-up deletes files that no
+			// database row refers to.
 			if over && wait == 50*time.Millisecond {
 				out.dropResults(ctx)
 			}

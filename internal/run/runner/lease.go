@@ -70,9 +70,9 @@ func (r *Runner) currentJobs() []*job {
 	return slices.Collect(maps.Keys(r.current))
 }
 
-// stopOver stops the jobs that no longer have a lease in held, and the jobs
-// whose cancellation was requested. The list of jobs must have been made before
-// held was read from the database.
+// stopOver stops the jobs whose lease is not in held, and the jobs whose
+// cancellation was requested. The list of jobs must have been made before held
+// was read from the database.
 func stopOver(jobs []*job, held []run.Lease) {
 	claims := make(map[string]run.Lease, len(held))
 	for _, h := range held {

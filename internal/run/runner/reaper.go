@@ -14,7 +14,7 @@ import (
 const reapBatch = 100
 
 // reaper puts runs whose worker died back into the queue, fails runs that no
-// worker can run, and ends remote work of runs that have ended.
+// worker can run, and stops remote work of runs that have ended.
 type reaper struct{ *Runner }
 
 // reapRuns puts runs whose worker died back into the queue, and fails runs that

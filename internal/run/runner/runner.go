@@ -50,7 +50,7 @@ type Parts struct {
 	Catalog *catalog.Catalog
 	Runs    *generation.Service
 	Hub     *pubsub.Hub
-	Pools   map[string]engine.Pool // by the name of the engine in manifests
+	Pools   map[string]engine.Pool // slots of each engine, by its name in manifests
 	Memory  *memory.Budget         // memory budget of all built-in engines; nil if memory is not limited
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // nil if metrics are not exported
@@ -104,7 +104,7 @@ type Runner struct {
 	unknown chan struct{} // signals that a run was created on this node for an engine that this node does not have
 }
 
-// pool is the slots of an engine in this process.
+// pool contains the slots of an engine in this process.
 type pool struct {
 	engine.Pool
 	name string
@@ -183,7 +183,7 @@ func (r *Runner) NoticeQueued(engine string) bool {
 	select {
 	case p.wake <- struct{}{}:
 		return p.free.Load()
-	default: // a signal is already pending, for which the pool may claim only one other run
+	default: // a signal is already pending, but the pool may claim only one run for it
 		return false
 	}
 }
@@ -246,8 +246,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// repeatEvery calls do once per span until ctx ends, and logs its errors. task
-// describes do in the log.
+// repeatEvery calls the function do once per span until ctx ends, and logs its
+// errors. task describes the work in the log.
 func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, task string, do func(context.Context) error) {
 	tick := time.NewTicker(span)
 	defer tick.Stop()

@@ -16,12 +16,12 @@ type Relay struct {
 	db      *sqldb.DB
 	jobs    queue.Queue
 	log     *slog.Logger
-	notice  func(engine string) bool // NoticeQueued of the runner of this node; nil if it has none
+	notice  func(engine string) bool // NoticeQueued of the runner of this node; nil if the node has no runner
 	pending chan string
 }
 
 // NewRelay returns a relay. notice is the NoticeQueued method of the runner of
-// this node, or nil if it has none.
+// this node, or nil if the node has no runner.
 func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engine string) bool) *Relay {
 	return &Relay{
 		db:      db,

@@ -64,13 +64,13 @@ func Bare(t testing.TB, engine string) string {
 	return "sqlite://" + filepath.Join(t.TempDir(), "atelier.db")
 }
 
-// Open opens the database at the URL address and closes it when the test ends.
+// Open opens the database at the given URL and closes it when the test ends.
 func Open(t testing.TB, address string) *sqldb.DB {
 	t.Helper()
 	return OpenAt(t, address, time.Now)
 }
 
-// OpenAt is like Open, but the database uses the clock now.
+// OpenAt is like Open, but the database uses the given clock.
 func OpenAt(t testing.TB, address string, now func() time.Time) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), address, sqldb.Options{MaxConns: 8, Now: now})

@@ -66,7 +66,8 @@ func newServer() (*server, error) {
 	return &server{Postgres: p}, nil
 }
 
-// Server is a PostgreSQL server for a single test, which may pause it.
+// Server is a PostgreSQL server for a single test. The test may pause the
+// server.
 type Server struct {
 	*server
 	t testing.TB
@@ -97,8 +98,8 @@ func (s *Server) Pause() (resume func()) {
 }
 
 // signal sends a signal to the server process and its children, which are in
-// separate sessions. The server process comes first, because it could otherwise
-// create more children.
+// separate sessions. The server process is signalled first, because otherwise
+// it could create more children.
 func (s *Server) signal(sig syscall.Signal) {
 	s.t.Helper()
 	pids := []int{s.PID}
@@ -125,7 +126,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Dump returns the output of pg_dump for the database at the URL address.
+// Dump returns the output of pg_dump for the database at the given URL.
 func Dump(t testing.TB, address string) string {
 	t.Helper()
 	bin, err := servers.PostgresPrograms()

@@ -11,7 +11,7 @@ import (
 )
 
 // Fixture is a test with a database whose clock moves only when the test moves
-// it. Packages embed it in a type with helpers of their own.
+// it. Packages embed the fixture in a type with their own helpers.
 type Fixture struct {
 	*testing.T
 	DB    *sqldb.DB

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	_ "image/jpeg" // decoder, because callers may send JPEG files
+	_ "image/jpeg" // registers the decoder for JPEG files from callers
 	_ "image/png"
 	"net/http"
 	"slices"
@@ -159,8 +159,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, v map[string]any, 
 	}
 }
 
-// number returns the integer parameter called name of a request body. If it is
-// missing, number returns the value of otherwise.
+// number returns the integer parameter called name of a request body. If the
+// parameter is missing, number returns the given default.
 func number(body map[string]any, name string, otherwise int) int {
 	if n, ok := body[name].(float64); ok {
 		return int(n)

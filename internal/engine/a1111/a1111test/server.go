@@ -58,8 +58,8 @@ type Options struct {
 	// Extra is the number of pictures that the server adds after the requested
 	// ones, as scripts of the web UI do.
 	Extra int
-	// Grid makes the server add one picture that shows all results before the
-	// results.
+	// Grid makes the server insert, before the results, one picture that shows
+	// all of them.
 	Grid bool
 	// NoProgress imitates an older server, which cannot report the progress of
 	// a single task.

@@ -77,8 +77,8 @@ func learnBackground(m *image.NRGBA) (*backgroundModel, error) {
 	return w, nil
 }
 
-// borderSamples returns a sample of the pixels near the border, and how many
-// more are transparent.
+// borderSamples returns a sample of the pixels near the border, and the number
+// of transparent pixels that it skipped.
 func (w *backgroundModel) borderSamples(m *image.NRGBA) (all []borderSample, hidden int) {
 	const most = 6000
 	width := m.Rect.Dx()
@@ -149,7 +149,7 @@ func medianColour(all []borderSample) (l, a, b float64) {
 	return of(func(c lab) float64 { return c.l }), of(func(c lab) float64 { return c.a }), of(func(c lab) float64 { return c.b })
 }
 
-// fitTerms fits the first n terms by least squares to those samples whose
+// fitTerms fits the first n terms by least squares to the samples whose
 // distance from the current model is at most trust.
 func (w *backgroundModel) fitTerms(all []borderSample, n int, trust float64) {
 	matrix := make([]float64, n*n)
@@ -172,7 +172,7 @@ func (w *backgroundModel) fitTerms(all []borderSample, n int, trust float64) {
 		return // no sample is near the model, so no later fit could find any
 	}
 	for i := 1; i < n; i++ {
-		matrix[i*n+i] += 1e-3 * matrix[0] // regularization keeps terms small that the border does not determine
+		matrix[i*n+i] += 1e-3 * matrix[0] // regularization: terms that the border does not determine stay small
 	}
 	choleskyRoot(matrix, n)
 	for c, into := range []*[backgroundTerms]float64{&w.l, &w.a, &w.b} {

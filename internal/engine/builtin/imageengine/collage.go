@@ -251,9 +251,9 @@ func (p sheetPlan) withSize(w, h float64) sheetPlan {
 	return p
 }
 
-// breakLines distributes pictures over lines, in their order, so that the
-// sheet's width is about aspect times its height and the lines are about
-// equally full. Two or more pictures get at least two lines.
+// breakLines distributes pictures over lines, in their order, so that the sheet
+// has about the given aspect ratio and the lines are about equally full. Two or
+// more pictures get at least two lines.
 func breakLines(shapes []float64, aspect float64) [][]float64 {
 	best := math.Inf(1)
 	found := [][]float64{shapes}
@@ -272,7 +272,7 @@ func breakLines(shapes []float64, aspect float64) [][]float64 {
 }
 
 // balanceLines distributes pictures over n lines, in their order, so that the
-// sums of aspect ratios of the lines differ least.
+// sums of the aspect ratios in the lines are as equal as possible.
 func balanceLines(shapes []float64, n int) [][]float64 {
 	fair := sumShapes(shapes) / float64(n)
 	// cost[k][i] is the least sum of squared deviations for the first i

@@ -66,8 +66,8 @@ func encodeSRGB(v float64) float64 {
 	return 1.055*math.Pow(v, 1/2.4) - 0.055
 }
 
-// lab is a colour in the Oklab colour space, in which equal distances look
-// about equal and blends keep their brightness.
+// lab is a colour in the Oklab colour space, in which equal distances look like
+// equal differences, and blends of colours keep their brightness.
 type lab struct{ l, a, b float64 }
 
 func labOf(c color.NRGBA) lab {
@@ -131,7 +131,7 @@ func (c rgb) inGamut() bool {
 
 // labFromPolar returns the colour with the given lightness, chroma and hue. The
 // chroma is reduced until the colour is within the sRGB gamut. The hue is an
-// angle in full circles.
+// angle, where 1 is a full circle.
 func labFromPolar(l, chroma, hue float64) lab {
 	sin, cos := math.Sincos(2 * math.Pi * hue)
 	for ; chroma > 0.001; chroma *= 0.95 {
@@ -142,11 +142,11 @@ func labFromPolar(l, chroma, hue float64) lab {
 	return lab{l: l}
 }
 
-// chooseHarmony chooses n colours at random that go well together, from dark to
-// bright.
+// chooseHarmony chooses n harmonious colours at random, from dark to bright.
 func chooseHarmony(r *rand.Rand, n int) []lab {
 	hue := r.Float64()
-	// The hues are next to each other on the colour wheel, or about opposite.
+	// The hues are next to each other on the colour wheel, or roughly opposite
+	// each other.
 	step := 0.06 + 0.08*r.Float64()
 	if r.IntN(3) == 0 {
 		step = 0.3 + 0.2*r.Float64()

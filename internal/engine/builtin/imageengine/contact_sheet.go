@@ -23,8 +23,8 @@ var pageSizes = map[string]image.Point{
 	"wide":         {X: 1920, Y: 1080},
 }
 
-// paper has the colours of a contact sheet: those of the page, the cells, the
-// title and the numbers.
+// paper has the colours of a contact sheet: of the page, the cells, the title
+// and the numbers.
 type paper struct{ sheet, cell, title, number color.NRGBA }
 
 var papers = map[string]paper{
@@ -120,9 +120,9 @@ func newContactGrid(page image.Point, shapes []image.Point, columns int, title, 
 	if columns > 0 {
 		return g.withColumns(min(columns, len(shapes)), len(shapes))
 	}
-	// Choose the number of columns that shows the pictures largest. If several
-	// are about equal, choose the fewest, so that rounding errors do not
-	// decide.
+	// Choose the number of columns that makes the pictures largest. If several
+	// numbers are about equally good, choose the smallest, so that rounding
+	// errors do not decide.
 	best := 0.0
 	found := g
 	for n := 1; n <= len(shapes); n++ {

@@ -179,13 +179,13 @@ type floodFill struct {
 
 func (f *floodFill) pushPixel(x, y int) { f.stack = append(f.stack, y*f.w+x) }
 
-// fillRegion sets the state of all pixels that are connected to the pixels on
-// the stack to into. through reports whether a pixel with a given state belongs
+// fillRegion sets all pixels that are connected to the pixels on the stack to a
+// new state (into). through reports whether a pixel with a given state belongs
 // to the region.
 //
 // If minPixels is above 0, a region of at most minPixels pixels gets the state
-// kept instead. If it is below 0, a region of at most -minPixels pixels gets
-// the state ground.
+// kept instead. If minPixels is below 0, a region of at most -minPixels pixels
+// gets the state ground.
 func (f *floodFill) fillRegion(through func(uint8) bool, into uint8, minPixels int) error {
 	f.seen = f.seen[:0]
 	count := 0

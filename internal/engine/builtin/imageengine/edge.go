@@ -7,7 +7,7 @@ import (
 )
 
 // edgeUnmixer separates the pixels at the edge of a subject into the subject's
-// colour and the background's.
+// colour and the background's colour.
 type edgeUnmixer struct {
 	m      *image.NRGBA
 	depth  []uint8
@@ -97,7 +97,7 @@ func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 // blendShare returns the position of the colour p between back (0) and front
 // (1).
 func blendShare(p []uint8, front, back [3]float32) float32 {
-	const apart = 12 * 12 // squared distance below which the two colours are too similar to tell apart
+	const apart = 12 * 12 // squared distance below which the two colours are too similar to distinguish
 	var along, whole float32
 	for c := range front {
 		d := front[c] - back[c]
@@ -157,8 +157,8 @@ func (e *edgeUnmixer) subjectColour(x, y int, back [3]float32) (front [3]float32
 	return front, ok
 }
 
-// writeRow writes the new pixels of a row, with the alpha channel blurred by
-// kernel.
+// writeRow writes the new pixels of a row, with the alpha channel blurred with
+// the given kernel.
 func (e *edgeUnmixer) writeRow(y int, alphas block, colours []uint8, kernel []float32) {
 	w := e.m.Rect.Dx()
 	h := e.m.Rect.Dy()

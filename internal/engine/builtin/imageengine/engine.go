@@ -3,15 +3,15 @@
 //
 // A tool's manifest names one of the operations. Operations that make pictures
 // (gradient, pattern) depend on the seed: the first result of a job is the same
-// for any number of results, and each further result has its own seed.
-// Operations on pictures (all others) return the same bytes for the same input,
-// with any seed and any number of cores.
+// for any number of results, and each further result has its own seed. All
+// other operations take pictures as inputs. They return the same bytes for the
+// same input, with any seed and any number of cores.
 //
 // Pictures are in memory with 8 bits per channel and straight alpha. A job
 // needs memory for its input, its result and the encoded result. Pictures have
-// up to 50 megapixels. It also needs working memory: some rows or tiles per
-// core, or some bytes per pixel. It reserves all of this before decoding,
-// according to the dimensions in the file headers.
+// up to 50 megapixels. A job also needs working memory: some rows or tiles per
+// core, or some bytes per pixel. It reserves all of this memory before
+// decoding, according to the dimensions in the file headers.
 package imageengine
 
 import (
@@ -103,8 +103,8 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// resultSeed returns the seed of the result with index i. It is older than
-// engine.Job.SeedOf and computes other seeds, which must not change.
+// resultSeed returns the seed of the result with index i. It predates
+// engine.Job.SeedOf and computes different seeds, which must not change.
 func resultSeed(seed uint32, i int) uint32 {
 	if i == 0 {
 		return seed

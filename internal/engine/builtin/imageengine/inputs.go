@@ -31,7 +31,7 @@ func (t task) flagInput(key string, fallback bool) bool {
 }
 
 // sizeInput returns the width and height of a size input in pixels, or the
-// given ones if the input is missing.
+// given values if the input is missing.
 func (t task) sizeInput(key string, width, height int) (w, h int, err error) {
 	m, ok := t.Values[key].(map[string]any)
 	if !ok {

@@ -22,7 +22,7 @@ func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8
 	h := m.Rect.Dy()
 	reach := edgeWidth + int(math.Ceil(soften))
 	behind := newBackgroundGrid(m, area)
-	depth := edgeDepths(area, w, h) // area is not used any more after this line
+	depth := edgeDepths(area, w, h) // area is not used after this line
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -15,12 +15,12 @@ import (
 
 const (
 	pixelBytes = 4 // bytes per pixel of a decoded picture
-	// encodedBytes is the largest number of bytes per pixel in an encoded file,
-	// which a picture that cannot be compressed needs.
+	// encodedBytes is the largest number of bytes per pixel in an encoded file.
+	// Pictures that cannot be compressed need this many.
 	encodedBytes = 4
 	// sinkMemory is the number of bytes that the sink needs to make a
-	// thumbnail, in addition to the pixels of the result. By then the job
-	// itself needs little memory, so one reservation covers both.
+	// thumbnail, in addition to the pixels of the result. While the sink does
+	// that, the job itself needs little memory, so one reservation covers both.
 	sinkMemory = 24 << 20
 	// cardPixels is the largest number of pixels of the card that shows a
 	// palette.

@@ -20,8 +20,8 @@ const (
 )
 
 // encodeResult encodes a result: as PNG if it has transparent parts or if the
-// tool's only output is PNG, otherwise in the requested format or that of the
-// input.
+// tool's only output is PNG, otherwise in the requested format or, by default,
+// in the format of the input.
 func (t task) encodeResult(ctx context.Context, p pixels.Picture) (*pixels.File, error) {
 	mayPNG := slices.Contains(t.MimeTypes, "image/png")
 	mayJPEG := slices.Contains(t.MimeTypes, "image/jpeg")

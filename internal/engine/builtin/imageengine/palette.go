@@ -89,8 +89,8 @@ func countColours(ctx context.Context, s engine.Span, m *image.NRGBA) ([]weighte
 
 // groupColours finds at most n representative colours by k-means clustering in
 // Oklab and returns them by frequency, most frequent first. It starts with
-// frequent colours that are far apart instead of random ones, so the result is
-// always the same.
+// frequent, clearly different colours instead of random colours, so the result
+// is always the same.
 func groupColours(ctx context.Context, seen []weightedColour, n int) ([]color.NRGBA, error) {
 	const (
 		rounds = 24
@@ -139,8 +139,8 @@ func groupColours(ctx context.Context, seen []weightedColour, n int) ([]color.NR
 	return slices.Compact(found), nil
 }
 
-// chooseCentres chooses the initial centres of the clusters: frequent colours
-// that are far apart.
+// chooseCentres chooses the initial centres of the clusters: frequent, clearly
+// different colours.
 func chooseCentres(seen []weightedColour, n int, same float64) []lab {
 	first := slices.MaxFunc(seen, func(a, b weightedColour) int { return cmp.Compare(a.weight, b.weight) })
 	centres := []lab{first.lab}
@@ -187,8 +187,8 @@ const (
 	cardLetter = 30
 )
 
-// drawCard draws a card with the colours: up to five in one row, and more than
-// five in about as many rows as columns.
+// drawCard draws a card with the colours: up to five colours in one row, more
+// colours in about as many rows as columns.
 func drawCard(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	columns := len(colours)
 	if columns > 5 {

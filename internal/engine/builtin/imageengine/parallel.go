@@ -12,7 +12,8 @@ import (
 // eachBand processes rows 0 to n-1 on all cores in bands of at least minRows
 // rows (the last band may be shorter) and returns when every worker has
 // stopped. The size of the bands depends on the number of cores, but the result
-// must not. So do must compute the same result wherever a band begins.
+// must not. The function do must therefore compute the same result wherever a
+// band begins.
 //
 // After ctx is cancelled no worker starts another band, but running bands are
 // completed, so a band must be short.

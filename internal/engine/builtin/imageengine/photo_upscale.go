@@ -14,15 +14,15 @@ import (
 
 const (
 	// tileSide is the side length of a tile of the result in pixels. The data
-	// of one tile just about fits into a core's cache.
+	// of one tile barely fits into a core's cache.
 	tileSide = 384
 	// tileMemory is the approximate number of bytes that a core needs to
 	// compute a tile: some dozens of four-byte numbers per pixel.
 	tileMemory = tileSide * tileSide * 4 * 24
 	// corrections is the number of passes that adjust the result to the source.
 	corrections = 3
-	// rangeReach is the distance in source pixels within which the least and
-	// greatest allowed value of a result pixel are determined.
+	// rangeReach is the maximum distance, in source pixels, of the pixels that
+	// determine the least and the greatest allowed value of a result pixel.
 	rangeReach = 2
 )
 
@@ -108,7 +108,7 @@ type upscaleTile struct {
 	*photoUpscaler
 	core    image.Rectangle // the tile's rectangle in the source, without margin
 	margin  int             // width of the margin in source pixels
-	small   []block         // channels of the source; its margin is edgeReach wider
+	small   []block         // channels of the source, with a margin that is wider by edgeReach
 	low     []block         // least value near each source pixel of core and margin
 	high    []block         // greatest value near each source pixel of core and margin
 	large   []block         // channels of the result
@@ -121,7 +121,7 @@ func (e *photoUpscaler) renderTile(core image.Rectangle) {
 		channels = 3
 	}
 	// Each correction reads one more source pixel in every direction. Raising
-	// the detail reads as many as the blur covers.
+	// the detail reads as many source pixels as the blur covers.
 	margin := corrections + (len(e.blur)/2+e.factor-1)/e.factor
 	t := upscaleTile{photoUpscaler: e, core: core, margin: margin}
 	w := core.Dx() + 2*margin
@@ -253,9 +253,9 @@ func (t *upscaleTile) findRanges(c int) {
 	}
 }
 
-// lightOf approximates the linear light of a stored value; slopeOf is its
-// derivative. It matters more that the two are consistent than that they are
-// exact.
+// lightOf approximates the linear light of a stored value; slopeOf is the
+// derivative of lightOf. It matters more that both functions are consistent
+// than that they are exact.
 func lightOf(v float32) float32 { return v * (v*(v*0.305306011+0.682171111) + 0.012522878) }
 func slopeOf(v float32) float32 { return v*(v*0.915918033+1.364342222) + 0.012522878 }
 
@@ -399,7 +399,7 @@ func (t *upscaleTile) resultBrightness() block {
 	return b
 }
 
-// blurBlock blurs the inner part of a block with the kernel blur.
+// blurBlock blurs the inner part of a block with the blur kernel.
 func (t *upscaleTile) blurBlock(into, from block, inner image.Rectangle) {
 	reach := len(t.blur) / 2
 	var whole float32

@@ -30,15 +30,15 @@ func wholeArea(m *image.NRGBA) pictureArea {
 }
 
 // filterTaps are the weights of the source pixels from which one pixel of a
-// result is computed, beginning with pixel first.
+// result is computed. first is the index of the first source pixel.
 type filterTaps struct {
 	first   int
 	weights []float32
 }
 
 // computeTaps returns the filter taps of the n pixels of a result row or
-// column. The source is the part of length pixels that begins at start; line is
-// the number of pixels of the whole source row or column.
+// column. The source begins at the position start and is length pixels long;
+// line is the number of pixels of the whole source row or column.
 func computeTaps(k *draw.Kernel, start, length float64, n, line int) []filterTaps {
 	step := length / float64(n)
 	wide := max(step, 1) // if the picture is reduced, each pixel averages more source pixels
@@ -47,7 +47,7 @@ func computeTaps(k *draw.Kernel, start, length float64, n, line int) []filterTap
 		centre := start + (float64(i)+0.5)*step - 0.5
 		first := max(int(math.Ceil(centre-k.Support*wide)), 0)
 		last := min(int(math.Floor(centre+k.Support*wide)), line-1)
-		// Near the picture's border only its last pixel may be in reach.
+		// Near the picture's border the filter may cover only the last pixel.
 		first = min(first, line-1)
 		last = max(last, 0)
 		weights := make([]float32, max(last-first+1, 1))

@@ -21,9 +21,9 @@ func (b block) row(y int) []float32 { return b.v[y*b.w:][:b.w] }
 const edgeReach = 3
 
 // classifyEdges determines the direction and clearness of the edge at every
-// pixel that is at least edgeReach from the border of the block. It stores the
-// indices of the matching kernels of a kernelSet as stretch*kernelAngles+angle.
-// noise is the standard deviation in flat areas.
+// pixel that is at least edgeReach pixels from the border of the block. It
+// stores the indices of the matching kernels of a kernelSet as
+// stretch*kernelAngles+angle. noise is the standard deviation in flat areas.
 func classifyEdges(luma block, noise float32, into []uint8) {
 	const reach = edgeReach - 1 // distance that the weighted mean covers; computing a slope reads one more pixel
 	w := luma.w

@@ -16,7 +16,7 @@ const phraseBars = 4
 // section is a phrase of four bars within a tune.
 type section struct {
 	theme   byte // A, B or C; sections with the same theme have the same melody
-	repeats int  // how many earlier sections have the same theme
+	repeats int  // number of earlier sections with the same theme
 	first   int  // index of the section's first bar in the tune
 	closes  bool // whether the section ends on the tonic
 	last    bool
@@ -54,7 +54,7 @@ type composer struct {
 }
 
 // newRandom returns a random generator for one step of composing. Each step has
-// its own stream, so that a change to one step does not change the others.
+// its own stream, so that a change to one step does not change other steps.
 func (c *composer) newRandom(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(c.seed), stream))
 }

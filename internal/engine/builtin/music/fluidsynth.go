@@ -89,8 +89,8 @@ func (e *Engine) renderPart(ctx context.Context, s *score, part engine.Span) (re
 	return out, nil
 }
 
-// runFluidSynth runs FluidSynth and calls written repeatedly with the number of
-// bytes written so far.
+// runFluidSynth runs FluidSynth and repeatedly calls the function written with
+// the number of bytes written so far.
 func (e *Engine) runFluidSynth(ctx context.Context, folder *subprocess.Folder, written func(n int64)) error {
 	done := make(chan error, 1)
 	go func() {

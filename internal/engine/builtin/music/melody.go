@@ -9,8 +9,8 @@ import (
 // contour.
 type motif []motifNote
 
-// motifNote is a note of a motif: its start and length in semiquavers, and how
-// many notes of the scale it is above the first note.
+// motifNote is a note of a motif: its start and length in semiquavers, and its
+// distance above the first note, in notes of the scale.
 type motifNote struct{ at, length, rise int }
 
 // melodyNote is a note of the melody: its start and length in semiquavers, and
@@ -129,8 +129,8 @@ func (c *composer) composeMelody() []melodyNote {
 	}
 	line = c.addPickups(r, line)
 	c.smoothLine(line)
-	// Smoothing may have moved the last note. It becomes the tonic nearest to
-	// the note before it.
+	// Smoothing may have moved the last note. The last note becomes the tonic
+	// nearest to the note before.
 	n := len(c.ladder.rungs)
 	octave, _ := divideFloor(line[len(line)-2].place+n/2, n)
 	line[len(line)-1].place = octave * n
@@ -180,7 +180,7 @@ func (c *composer) isChordNote(t melodyNote) bool {
 }
 
 // chordUnder returns the chord that a note should fit. If the note lasts into a
-// strong beat, it is the chord at that beat.
+// strong beat, this is the chord at that beat.
 func (c *composer) chordUnder(t melodyNote) chordChange {
 	if at, strong := c.strongBeat(t); strong {
 		return c.chordAt(at)
@@ -212,7 +212,7 @@ func (c *composer) endPhrase(r *rand.Rand, line []melodyNote, s section) []melod
 	}
 	m := parseRhythm(pickOne(r, closeRhythms[c.beats]), c.bar)
 	for i, b := range m {
-		place := home // the last note is the tonic, the others may be higher
+		place := home // the last note is the tonic, earlier notes may be higher
 		if i < len(m)-1 {
 			place += 2 - i%2
 		}

@@ -93,8 +93,8 @@ func (c *composer) performScore() *score {
 	return s
 }
 
-// tempoChanges returns the tempos of the tune. It slows down before the last
-// chord and, depending on the mood, at the ends of phrases.
+// tempoChanges returns the tempos of the tune. The tune slows down before the
+// last chord and, depending on the mood, at the ends of phrases.
 func (c *composer) tempoChanges() []tempoChange {
 	h := performer{composer: c}
 	all := []tempoChange{{0, c.tempo}}
@@ -133,8 +133,8 @@ type performer struct {
 	r *rand.Rand
 }
 
-// tickAt returns the time in ticks of a time in semiquavers. With swing, the
-// second half of a beat begins late.
+// tickAt converts a time in semiquavers to ticks. With swing, the second half
+// of a beat begins late.
 func (h performer) tickAt(at int) int {
 	beat := at / stepsPerBeat
 	in := at % stepsPerBeat
@@ -150,9 +150,9 @@ func (h performer) tickAt(at int) int {
 	return beat * ticksPerBeat
 }
 
-// newNote returns a note from at to until, in semiquavers. part is the fraction
-// of that time during which it sounds. Start and velocity vary slightly at
-// random.
+// newNote returns a note that begins at the time at and ends at the time until,
+// in semiquavers. part is the fraction of this time during which the note
+// sounds. Start and velocity vary slightly at random.
 func (h performer) newNote(at, until, pitch, velocity int, part float64) note {
 	from := h.tickAt(at)
 	length := max(int(float64(h.tickAt(until)-from)*part), ticksPerBeat/16)

@@ -13,7 +13,7 @@ import (
 )
 
 // recording is a list of interleaved stereo samples, usually from -1 to 1.
-// Before the recording is levelled, they may be outside of this range.
+// Before the recording is levelled, samples may be outside of this range.
 type recording []float32
 
 var errFormat = errors.New("the WAV file does not contain two channels of 32-bit floating-point samples")
@@ -58,9 +58,10 @@ func readFloats(in io.Reader, n int64) (recording, error) {
 }
 
 // mixIn adds another recording and returns the sum. First it changes the
-// loudness of the other recording to level, in dB relative to the melody.
+// loudness of the other recording to the given level, in dB relative to the
+// melody.
 func (s recording) mixIn(other recording, level float64) recording {
-	const quietest, maxGain = 1e-5, 100 // a part below quietest is left out
+	const quietest, maxGain = 1e-5, 100 // a part whose loudness is below quietest is left out
 	loud := other.measureLoudness()
 	if loud < quietest {
 		return s
@@ -120,8 +121,8 @@ func (s recording) encodeWAV() []byte {
 }
 
 const (
-	// inaudibleLevel is the fraction of the peak below which samples at the
-	// ends are inaudible, which is -60 dB.
+	// inaudibleLevel is the fraction of the peak (-60 dB) below which samples
+	// at the ends are inaudible.
 	inaudibleLevel = 0.001
 	// lead and fade are the silence kept at the beginning and the fade at the
 	// end, in samples per channel.

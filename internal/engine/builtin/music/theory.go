@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// keys are the tonics of the keys, in semitones above C.
+// keys maps the names of musical keys to their tonics, in semitones above C.
 var keys = map[string]int{
 	"C": 0, "Db": 1, "D": 2, "Eb": 3, "E": 4, "F": 5, "Gb": 6, "G": 7, "Ab": 8, "A": 9, "Bb": 10, "B": 11,
 }
 
-// scale is seven notes and the chord progressions for them. A progression names
-// a chord for each bar by the degree of its root; a comma separates two chords
-// in one bar. Each scale has its own progressions, which avoid its diminished
-// chords.
+// scale contains seven notes and chord progressions for them. A progression
+// names a chord for each bar by the degree of its root; a comma separates two
+// chords in one bar. Each scale has its own progressions, which avoid its
+// diminished chords.
 type scale struct {
-	steps  []int // semitones of the notes above the tonic
+	steps  []int // distances of the notes above the tonic, in semitones
 	melody []int // degrees that a melody may use, from 0; nil for all
 	// open, contrast and cadences are progressions. An open phrase begins on
 	// the tonic and ends on another chord. A contrast phrase begins and ends on
@@ -97,8 +97,8 @@ func parseProgression(text string) [][]int {
 	return bars
 }
 
-// semitonesOf returns the semitones of a degree above the tonic. The degree may
-// be in any octave.
+// semitonesOf returns the distance of a degree from the tonic, in semitones.
+// The degree may be in any octave.
 func (s scale) semitonesOf(d int) int {
 	octave, rest := divideFloor(d, len(s.steps))
 	return 12*octave + s.steps[rest]
@@ -111,8 +111,8 @@ func divideFloor(n, by int) (quotient, rest int) {
 	return (n - rest) / by, rest
 }
 
-// chordClasses returns the pitch classes of a chord of size notes on a degree
-// of the scale, root first.
+// chordClasses returns the pitch classes of a chord on a degree of the scale,
+// root first. The chord has size notes.
 func (s scale) chordClasses(key, degree, size int) []int {
 	classes := make([]int, size)
 	for i := range classes {
@@ -216,8 +216,8 @@ func voiceDistance(pitch, voice, voices int, before []int) int {
 	return least
 }
 
-// stackChord returns the MIDI pitches of a chord in close position above low.
-// turn is the index in chord of the lowest note.
+// stackChord returns the MIDI pitches of a chord in close position above the
+// pitch low. turn is the index in chord of the lowest note.
 func stackChord(chord []int, turn, low int) []int {
 	notes := make([]int, len(chord))
 	for i := range notes {

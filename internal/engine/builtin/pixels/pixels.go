@@ -34,8 +34,8 @@ type Picture struct {
 	Format Format
 }
 
-// EachRow calls do for rows 0 to n-1 and reports progress. It checks ctx every
-// few rows, so that work on large pictures can be cancelled.
+// EachRow calls the function do for rows 0 to n-1 and reports progress. It
+// checks ctx every few rows, so that work on large pictures can be cancelled.
 func EachRow(ctx context.Context, s engine.Span, n int, do func(y int)) error {
 	const band = 16
 	for y := range n {

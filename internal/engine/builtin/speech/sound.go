@@ -86,8 +86,8 @@ func (s *recording) isSilent() bool {
 	return from == to
 }
 
-// audibleRange returns the range from the first audible sample to the last. to
-// is exclusive.
+// audibleRange returns the range from the first audible sample to the last. The
+// index to is exclusive.
 func (s *recording) audibleRange() (from, to int) {
 	loud := func(v int16) bool { return v > audibleLevel || v < -audibleLevel }
 	to = len(s.samples)

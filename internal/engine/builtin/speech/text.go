@@ -30,9 +30,9 @@ type piece struct {
 }
 
 const (
-	// minPieceLength is the minimum number of characters before a piece of text
-	// ends at the end of a sentence. Shorter pieces would start eSpeak NG more
-	// often.
+	// minPieceLength is the minimum number of characters of a piece of text
+	// that ends with a sentence. With shorter pieces, eSpeak NG would be
+	// started more often.
 	minPieceLength = 160
 	// maxPieceLength is the maximum number of characters of a piece of text. If
 	// no sentence ends within this length, the piece ends after a comma or
@@ -57,8 +57,8 @@ func splitText(text string) []piece {
 	return all
 }
 
-// splitParagraphs returns the paragraphs of a text, which blank lines separate,
-// each joined to one line.
+// splitParagraphs splits a text into paragraphs at blank lines and joins the
+// lines of each paragraph.
 func splitParagraphs(text string) []string {
 	var all []string
 	var words []string
@@ -75,8 +75,8 @@ func splitParagraphs(text string) []string {
 	return all
 }
 
-// nextPieceLength returns the number of characters of the next piece at the
-// beginning of rest.
+// nextPieceLength returns the number of characters of the next piece of the
+// remaining text.
 func nextPieceLength(rest []rune) int {
 	word := 0
 	clause := 0

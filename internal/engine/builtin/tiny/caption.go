@@ -91,17 +91,17 @@ func isSeparator(r rune) bool {
 // hyphen.
 const joiners = "-'’‘ʼ‐‑"
 
-// fillerWords are words without a meaning that a picture could show. Notes
-// about a prompt do not mention them.
+// fillerWords are words that a picture cannot show. Notes about a prompt do not
+// mention them.
 var fillerWords = strings.Fields(`we our ours your yours he him his she her hers they them their theirs that these those whom whose
 	which how is are was were be been being has had having does did will would shall should could may might must if because
 	until while against into during before after further there any both each few most some such only own same so than too very
 	just want really quite lot`)
 
 // promptNote returns a note about a prompt: how much of it the network read,
-// which of those words the network does not know, and which it knows only from
-// texts, not from pictures. It returns "" if the network read everything and
-// knows all words. Repeated words count once.
+// which of the words the network does not know, and which words it knows only
+// from texts, not from pictures. It returns "" if the network read everything
+// and knows all words. Repeated words count once.
 func (t *task) promptNote(prompt, read string) string {
 	var unknown, guessed, seen []string
 	words := 0
@@ -142,7 +142,8 @@ const (
 
 // describeWords returns sentences about words that are possibly missing from
 // the picture: unknown words, and words that the network knows only from texts.
-// words is the number of words in total, room the limit of a list in bytes.
+// words is the number of words in total, room the maximum length of a list in
+// bytes.
 func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	switch {
 	case words == 0:
@@ -170,8 +171,8 @@ func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	return all
 }
 
-// listWords joins as many words as fit into room bytes, and at least the
-// beginning of the first word.
+// listWords joins as many words as fit into the given number of bytes, but at
+// least the beginning of the first word.
 func listWords(words []string, room int) string {
 	all := strings.Join(words, ", ")
 	if len(all) <= room {

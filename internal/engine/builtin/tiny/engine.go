@@ -49,8 +49,8 @@ func New(o Options) *Engine {
 	return &Engine{with: o, turn: make(chan struct{}, 1)}
 }
 
-// Close waits for the running job and closes the model. Another job would open
-// it again.
+// Close waits for the running job and closes the model. A later job opens the
+// model again.
 func (e *Engine) Close() {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()

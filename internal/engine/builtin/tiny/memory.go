@@ -8,8 +8,8 @@ import (
 )
 
 // sinkMemory is the number of bytes for encoding a sketch and for the thumbnail
-// that the sink makes. The memory of the model is separate and common to all
-// jobs.
+// that the sink makes. The memory of the model is counted separately and shared
+// by all jobs.
 const sinkMemory = 28 << 20
 
 // jobMemory returns the number of bytes that a job needs. For a job with an

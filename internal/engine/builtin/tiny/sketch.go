@@ -20,7 +20,7 @@ const (
 
 const previewQuality = 80
 
-// drawSketch draws a picture of the prompt, starting from noise or from the
+// drawSketch draws a picture for the prompt, starting from noise or from the
 // input picture. It returns the picture and a note about the prompt.
 func drawSketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, string, error) {
 	large, err := t.isLarge()
@@ -166,7 +166,7 @@ func shrinkOnWhite(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, er
 					p := m.Pix[v*m.Stride+4*u:]
 					a := float32(p[3]) / 255
 					for c := range sum {
-						sum[c] += float32(a*float32(p[c])) + float32(255*(1-a)) // the products are rounded before the addition, so that all processors compute the same
+						sum[c] += float32(a*float32(p[c])) + float32(255*(1-a)) // the products are rounded before the addition, so that all processors compute the same result
 					}
 					count++
 				}

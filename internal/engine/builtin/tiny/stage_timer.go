@@ -16,7 +16,7 @@ type stage struct {
 	took  time.Duration
 }
 
-// start starts a stage. Its name is given when it ends.
+// start starts a stage. The name of the stage is passed to endStage.
 func (w *stageTimer) start() { w.at = w.now() }
 
 // endStage ends the current stage, records its duration under the given name,

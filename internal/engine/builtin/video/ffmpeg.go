@@ -44,8 +44,8 @@ var (
 	errFetch       = engine.FailTransient(engine.Failed, "A file could not be read from storage. Try again.")
 )
 
-// explainError converts the error of a program to a failure of the job. It
-// returns other if the program itself reported an error.
+// explainError converts the error of a program to a failure of the job. If the
+// program itself reported an error, it returns the failure other.
 func explainError(ctx context.Context, err error, other *engine.Error) error {
 	switch _, exit := errors.AsType[*subprocess.Exit](err); {
 	case err == nil:

@@ -9,8 +9,8 @@ import (
 )
 
 // Limits on a GIF: its length in seconds, its number of frames and the pixels
-// of a frame. The format hardly compresses across frames, so files grow fast,
-// and the service stores no animation of more than 600 frames.
+// of a frame. The format hardly uses similarities between frames, so files grow
+// fast, and the service stores no animation of more than 600 frames.
 const (
 	maxGIFSeconds = 15.0
 	maxGIFFrames  = 600

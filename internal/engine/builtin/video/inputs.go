@@ -98,8 +98,8 @@ func (t task) colourInput(key, fallback string) (string, error) {
 	return fmt.Sprintf("0x%06x", v), nil
 }
 
-// fileInput returns the first file of an input field. It fails if there is
-// none; what names the kind of file in the message.
+// fileInput returns the first file of an input field. It fails if there is no
+// file. The parameter what names the kind of file in the error message.
 func (t task) fileInput(key, what string) (engine.File, error) {
 	files := t.Files[key]
 	if len(files) == 0 {

@@ -85,7 +85,8 @@ func makePanZoom(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (st
 	return "result.mp4", w.runFFmpeg(ctx, s.SubSpan(0.2, 1), reel.totalSeconds(), errRender, args...)
 }
 
-// videoColourFilter converts the colours of a picture to those of video.
+// videoColourFilter converts the colours of a picture to the colour space of
+// video.
 const videoColourFilter = "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv420p,setsar=1"
 
 // viewMove is a motion of the view and a point in the picture: the point where

@@ -55,8 +55,8 @@ var orientationFilters = [9]string{2: "hflip,", 3: "hflip,vflip,", 4: "vflip,", 
 // requested. graph has the filters to apply. Their input pad [in] is the whole
 // picture, upright and opaque.
 func (w *jobRun) prepareStill(ctx context.Context, s engine.Span, p still, to, behind, graph string, preview bool) (inputFile, error) {
-	// Transparent parts show the grey level in behind: the picture is drawn
-	// over a copy of itself in which all pixels have that level.
+	// Transparent parts show the grey level of the variable behind: the picture
+	// is drawn over a copy of itself in which all pixels have that level.
 	chain := fmt.Sprintf("[0:v]%ssetsar=1,format=rgba,split[top][under];[under]lutrgb=r=%[2]s:g=%[2]s:b=%[2]s:a=255[flat];[flat][top]overlay=format=rgb,format=rgb24[in];%s",
 		orientationFilters[p.turn], behind, graph)
 	plain := inputFile{to + ".ppm", fileKind{"ppm", "ppm_pipe", "ppm", errRender}}

@@ -12,7 +12,7 @@ import (
 const waveRate = 25
 
 // waveStyle is a way to draw sound: the filters that draw it in white on black,
-// and the fraction of the frame's height that it takes.
+// and the fraction of the frame's height that the drawing takes.
 type waveStyle struct {
 	draw     func(size shape) string
 	share    float64

@@ -74,9 +74,9 @@ func (s *Server) input(name string) ([]byte, bool) {
 	return b, ok
 }
 
-// save stores a file whose name ends with a number that is higher than those of
-// all files with the same prefix in the folder, as all nodes that save files
-// do.
+// save stores a file. As with all nodes that save files, its name ends with a
+// number that is higher than the numbers of all files with the same prefix in
+// the folder.
 func (s *Server) save(kind, prefix, end string, content []byte) dict {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
-	_ "image/jpeg" // decoder, because loaded pictures may be JPEG files
+	_ "image/jpeg" // registers the decoder for loaded JPEG files
 	"image/png"
 	"maps"
 	"slices"
@@ -30,7 +30,7 @@ type pictures struct {
 	names         []string
 }
 
-// run executes a node of the given class with the inputs in.
+// run executes a node of the given class with the given inputs.
 func (r *running) run(id, class string, in dict) (made, error) {
 	number := func(name string) int {
 		n, _ := json.Number(printed(in[name])).Float64()
@@ -196,8 +196,8 @@ func sound(name string) []byte {
 	return append(b, sum[:16]...)
 }
 
-// shape returns a GLB file without objects. The digest of the name is its
-// generator field (glTF 2.0, section 4.4).
+// shape returns a GLB file without objects. Its generator field (glTF 2.0,
+// section 4.4) contains the digest of the name.
 func shape(name string) []byte {
 	text := fmt.Sprintf(`{"asset":{"version":"2.0","generator":%q}}`, digest(name))
 	for len(text)%4 != 0 {

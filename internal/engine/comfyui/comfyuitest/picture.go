@@ -18,7 +18,7 @@ func PictureWithTexts(texts map[string]string) []byte {
 		panic(err)
 	}
 	picture := b.Bytes()
-	const head = 8 + 25 // the signature and the first chunk
+	const head = 8 + 25 // length of the signature and the first chunk
 	file := slices.Clone(picture[:head])
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		chunk := append([]byte("tEXt"+key+"\x00"), texts[key]...)

@@ -55,8 +55,8 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard wraps a handler. It records each request, makes the checks that apply
-// to all of them, and applies the active faults.
+// guard wraps a handler. It records each request, performs the checks that all
+// requests need, and applies the active faults.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := Call{Method: r.Method, Path: r.URL.Path}
@@ -208,7 +208,7 @@ func asksForPreviews(extra json.RawMessage) bool {
 	var data struct {
 		Method string `json:"preview_method"`
 	}
-	_ = json.Unmarshal(extra, &data) // prompts without extra data ask for nothing
+	_ = json.Unmarshal(extra, &data) // a prompt without extra data requests no previews
 	return data.Method != "" && data.Method != "none"
 }
 

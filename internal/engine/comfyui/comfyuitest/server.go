@@ -1,9 +1,9 @@
 // Package comfyuitest is a stand-in for a ComfyUI server: its API endpoints,
 // its queue with one worker, its history, its WebSockets, uploads and files,
-// and two dozen of its node classes. The real server is in no registry that Go
-// code can depend on, and needs a GPU. This server has the same protocol,
-// quirks included, and computes its pictures without a model: the saved files
-// depend on the seed, the prompts and the other inputs.
+// and two dozen of its node classes. The real server cannot be a dependency of
+// Go code, and needs a GPU. This server has the same protocol, quirks included,
+// and computes its pictures without a model: the saved files depend on the
+// seed, the prompts and the other inputs.
 //
 // Tests of several packages use it. It simulates faults on request.
 package comfyuitest
@@ -44,7 +44,7 @@ type Options struct {
 	CachedPrompts int
 	// Previews makes the server send previews of every prompt, as if it was
 	// started with a preview method. Otherwise it sends them only for prompts
-	// that ask for them.
+	// that request them.
 	Previews bool
 	// Wanted is the name and value of a header that every request must have,
 	// as if a proxy required it.
@@ -58,7 +58,7 @@ type Faults struct {
 	Refuse   bool   // every prompt fails validation
 	Fail     string // if not empty, sampling fails with this exception
 	Stuck    bool   // sampling continues until it is interrupted
-	Paused   bool   // sampling goes on when this is false again
+	Paused   bool   // sampling waits until this is false again
 	Forget   bool   // the server forgets a prompt while sampling, as after a crash
 	Garble   string // responses below this path are invalid JSON
 	View     string // a download "breaks" off, "floods" the client without end, "drips" byte by byte, or is "missing"
@@ -66,12 +66,13 @@ type Faults struct {
 	NoStatus bool   // the status of a prompt in the history is null
 	NoSocket bool   // the server has no WebSocket endpoint /ws
 	Socket   string // WebSockets send "garbage", a "flood" of messages, or a "huge" message
-	// Stale is the number of following prompts that are answered from the cache
-	// even if file name prefixes or inputs that a node does not have differ.
+	// Stale is the number of further prompts that get cached results even if
+	// file name prefixes, or inputs that a node class does not define, have
+	// changed.
 	Stale int
 	Deaf  bool // requests to the queue, interrupt and jobs endpoints get no response
 	// Slow is the delay before a prompt is accepted. The prompt is accepted
-	// even if its client has disconnected meanwhile.
+	// even if its client disconnects during the delay.
 	Slow time.Duration
 }
 
@@ -135,8 +136,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Resume starts a stopped server at the same URL. Of its state only the files
-// are kept.
+// Resume starts a stopped server at the same URL. It keeps only its files.
 func (s *Server) Resume() error {
 	listener, err := net.Listen("tcp", s.addr)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Server) Hangup() {
 	}
 }
 
-// Change calls set to change the faults that the server simulates.
+// Change changes the faults that the server simulates, by calling set.
 func (s *Server) Change(set func(*Faults)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +209,7 @@ func (s *Server) fault() Faults {
 	return s.faults
 }
 
-// Prompts returns the accepted prompts, in order, including those before a
+// Prompts returns the accepted prompts, in order, including prompts before a
 // restart.
 func (s *Server) Prompts() []Prompt {
 	s.mu.Lock()
@@ -237,8 +237,8 @@ func (s *Server) Files() []string {
 	return all
 }
 
-// EmptyOutputs deletes all saved files, as an operator does whose disk is full.
-// The server then counts from 1 again.
+// EmptyOutputs deletes all saved files, as an operator whose disk is full would
+// do. The server then numbers new files from 1 again.
 func (s *Server) EmptyOutputs() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

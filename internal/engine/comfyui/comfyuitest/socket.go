@@ -101,8 +101,8 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write sends the queued messages to a WebSocket. An active fault may distort
-// them or add others.
+// write sends the queued messages to a WebSocket. An active fault may change
+// messages or add more.
 func (s *Server) write(ctx context.Context, k *socket) {
 	for {
 		var m message

@@ -195,8 +195,8 @@ type state struct {
 	state      string
 }
 
-// unneeded returns the cached results of the previous prompt that belong to
-// nodes of this prompt, by signature.
+// unneeded returns the cached results, by signature, of the nodes that this
+// prompt need not run.
 func (r *running) unneeded() map[string]made {
 	all := map[string]made{}
 	for id := range r.p.nodes {
@@ -208,8 +208,8 @@ func (r *running) unneeded() map[string]made {
 }
 
 // signature returns a digest of everything that a node's result depends on: its
-// class, its inputs and those of the nodes before it. Equal nodes of different
-// prompts have equal signatures, whatever their ids are.
+// class, its inputs, and the inputs of the nodes that it depends on. Equal
+// nodes of different prompts have equal signatures, even if their ids differ.
 func (r *running) signature(id string) string { return r.sign(id, 0, false) }
 
 // fromCache returns the result of a node from the cache.

@@ -1,5 +1,5 @@
-// Package nodegraph has the rules about ComfyUI's graphs that both the engine
-// and the import of workflows need.
+// Package nodegraph contains the rules of ComfyUI's graphs that package comfyui
+// and package workflowimport share.
 package nodegraph
 
 import (

@@ -25,7 +25,7 @@ func readAppMode(g *editorGraph, nodes map[string]graphNode, targets map[inputRe
 	if g.Extra.Linear == nil || len(g.Extra.Linear.Inputs) == 0 && len(g.Extra.Linear.Outputs) == 0 {
 		return nil
 	}
-	const most = 500 // inputs
+	const most = 500 // maximum number of inputs
 	m := &appMode{}
 	for _, raw := range g.Extra.Linear.Inputs[:min(len(g.Extra.Linear.Inputs), most)] {
 		var parts []json.RawMessage
@@ -49,8 +49,9 @@ func readAppMode(g *editorGraph, nodes map[string]graphNode, targets map[inputRe
 	return m
 }
 
-// findWidgetInputs returns the inputs that a widget of the editor sets. The id is
-// that of a node, or in newer versions graph:node:widget with escaped parts.
+// findWidgetInputs returns the inputs that a widget of the editor sets. The id
+// is the id of a node or, in newer versions, graph:node:widget with escaped
+// parts.
 func findWidgetInputs(id, widget string, nodes map[string]graphNode, targets map[inputRef][]inputRef) []inputRef {
 	if parts := strings.Split(id, ":"); len(parts) == 3 && strings.Contains(parts[0], "-") {
 		node, errNode := url.PathUnescape(parts[1])
@@ -75,8 +76,8 @@ func findWidgetInputs(id, widget string, nodes map[string]graphNode, targets map
 	return all
 }
 
-// findNodes returns the ids of the node with the given id in the workflow or, if
-// there is none, of the nodes with that id in its subgraphs.
+// findNodes returns the full ids of the nodes that have the given id: the node
+// of the workflow itself or, if it has none, the nodes of its subgraphs.
 func findNodes(id string, nodes map[string]graphNode) []string {
 	if _, ok := nodes[id]; ok {
 		return []string{id}
@@ -92,9 +93,9 @@ func findNodes(id string, nodes map[string]graphNode) []string {
 
 const notChosen = "the author did not choose it for App mode"
 
-// applyAppMode keeps only the fields that the author chose for App mode, in
-// the author's order, and adds fields for chosen inputs without one. If the
-// author chose none, the form stays as it is.
+// applyAppMode keeps only the fields that the author chose for App mode, in the
+// author's order, and adds fields for chosen inputs that have none yet. If the
+// author chose no inputs, the form stays as it is.
 func (in *importedWorkflow) applyAppMode(f *form) {
 	if in.app == nil {
 		return
@@ -123,8 +124,8 @@ func (in *importedWorkflow) applyAppMode(f *form) {
 	f.keepFields(order, notChosen)
 }
 
-// addChosenInput adds a field for any input, by the server's description of it.
-// from is the input that has its value.
+// addChosenInput adds a field for the input ref, based on the server's
+// description of that input. from is the input that contains the value.
 func addChosenInput(w *workflow, f *form, ref, from inputRef) {
 	s := w.specOf(ref)
 	v, _ := w.literalOf(from)

@@ -39,7 +39,7 @@ func checkValues(w *workflow, f *form) []string {
 }
 
 // describeProblem returns the reason why the server would refuse a value, as
-// the end of a sentence, or "".
+// the end of a sentence, or "" if the server would accept the value.
 func describeProblem(s inputSpec, v any) string {
 	switch s.kind {
 	case combo, dynamicCombo:
@@ -60,8 +60,8 @@ func describeProblem(s inputSpec, v any) string {
 	return ""
 }
 
-// hasOption reports whether the server has an option. A choice without a list
-// of options accepts any; with an empty list it accepts none.
+// hasOption reports whether an input accepts a value. An input without a list
+// of options accepts any value; an input with an empty list accepts none.
 func hasOption(s inputSpec, v any) bool {
 	if s.options == nil {
 		return true
@@ -82,7 +82,7 @@ func isModelFile(name string) bool {
 	return slices.ContainsFunc([]string{".safetensors", ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".sft", ".onnx"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
-// quoteValue returns a value of the workflow for messages.
+// quoteValue formats a value of the workflow for messages.
 func quoteValue(v any) string {
 	text := fmt.Sprint(v)
 	if s, ok := v.(string); ok {

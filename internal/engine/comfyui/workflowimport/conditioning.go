@@ -30,9 +30,9 @@ func (t *textFinder) findConditioning() map[string]textRole {
 }
 
 // followConditioning follows links from a sampler or guider back to its text
-// encoders, through nodes that only change the conditioning. A prompt that is
-// used as positive anywhere counts as positive, because workflows often derive
-// an empty negative prompt from it.
+// encoders, through nodes that only change the conditioning. A text that is
+// used as positive conditioning anywhere counts as positive, because workflows
+// often derive an empty negative prompt from the positive text.
 func (t *textFinder) followConditioning(l link, role textRole, roles map[string]textRole, seen map[string]bool) {
 	c := t.workflow.classOf(l.from)
 	kind := c.outputType(l.slot)

@@ -13,9 +13,9 @@ import (
 // format of the editor.
 type convertedGraph struct {
 	nodes map[string]graphNode
-	// targets are the inputs that a widget of the editor sets, by the widget.
-	// A widget of a subgraph or a primitive node can set inputs of several
-	// nodes.
+	// targets are the inputs that a widget of the editor sets, indexed by the
+	// widget. A widget of a subgraph or a primitive node can set inputs of
+	// several nodes.
 	targets  map[inputRef][]inputRef
 	warnings []string
 	notes    []string
@@ -28,15 +28,15 @@ type converter struct {
 	*editorWorkflow
 	convertedGraph
 	classes map[string]nodeClass
-	steps   int // links followed so far; bounds the work for hostile graphs
+	steps   int // links followed so far; limited, because a graph may be hostile
 }
 
-// scope is an instance of a graph: the workflow itself, or a subgraph
-// that a node stands for.
+// scope is an instance of a graph: the workflow itself, or a subgraph that a
+// node represents.
 type scope struct {
 	graph    *editorGraph
 	parent   *scope
-	instance *editorNode // node of the parent that stands for this graph
+	instance *editorNode // node of the parent that represents this graph
 	path     string      // prefix of the node ids, such as "57:"
 	depth    int
 	values   map[string]any            // values of the subgraph's own widgets, by input name
@@ -65,7 +65,7 @@ func convertWorkflow(w *editorWorkflow, classes map[string]nodeClass) (converted
 	for _, n := range c.nodes {
 		for name, v := range n.Inputs {
 			if l, ok := asLink(v); ok && c.nodes[l.from].Class == "" {
-				delete(n.Inputs, name) // the other node is muted or has no counterpart on the server
+				delete(n.Inputs, name) // the linked node is muted or has no counterpart on the server
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (c *converter) readInstanceValues(s *scope) {
 }
 
 // inputFor returns the name of the subgraph's input that is linked to a widget
-// of an inner node, or "".
+// of an inner node, or "" if there is none.
 func (c *converter) inputFor(s *scope, id nodeID, widget string) string {
 	n := s.graph.byID[id]
 	if n == nil {
@@ -229,8 +229,8 @@ func (c *converter) convertGraph(s *scope) error {
 }
 
 // addMissing records a node whose class the server does not have. A node
-// without links that is not on the server is a panel of the editor; it is left
-// out.
+// without links whose class is not on the server is only a panel of the editor
+// and is ignored.
 func (c *converter) addMissing(s *scope, n *editorNode) {
 	if !s.graph.isConnected(n) {
 		c.notes = append(c.notes, fmt.Sprintf("The node %s (%s) is left out: it has no links and the server does not have it.", s.path+string(n.ID), truncateText(singleLine(n.Type), 80)))
@@ -241,7 +241,7 @@ func (c *converter) addMissing(s *scope, n *editorNode) {
 	}
 }
 
-// convertNode adds a node of the server to the converted graph.
+// convertNode adds a node whose class the server has to the converted graph.
 func (c *converter) convertNode(s *scope, n *editorNode, class nodeClass) error {
 	id := s.path + string(n.ID)
 	inputs, fits := widgetInputs(n, class)
@@ -278,7 +278,7 @@ func (c *converter) convertNode(s *scope, n *editorNode, class nodeClass) error 
 	for name, v := range inputs {
 		if list, ok := v.([]any); ok {
 			if _, isLink := asLink(v); !isLink || !isLinked(n, name) {
-				inputs[name] = map[string]any{"__value__": list} // a plain list would be a link
+				inputs[name] = map[string]any{"__value__": list} // the server would read a plain list as a link
 			}
 		}
 	}
@@ -310,12 +310,12 @@ type resolved struct {
 	from   string
 	slot   int
 
-	widget inputRef // its name is that of the widget
+	widget inputRef // node and name of the widget
 	value  any      // nil if the widget has no value of its own
 }
 
 // resolveInput follows the link of an input through reroutes, subgraphs and
-// bypassed nodes to the node of the server that has the value.
+// bypassed nodes to the node that has the value on the server.
 func (c *converter) resolveInput(s *scope, n *editorNode, slot int, kind string, depth int) (resolved, error) {
 	c.steps++
 	if depth > 10*maxDepth+1000 || c.steps > maxLinkSteps {
@@ -338,8 +338,9 @@ func (c *converter) resolveInput(s *scope, n *editorNode, slot int, kind string,
 	return c.resolveOutput(s, origin, l.OriginSlot, kind, depth+1)
 }
 
-// resolveSubgraphInput resolves an input of a subgraph outside of it: a link
-// to the instance, or a widget of the instance.
+// resolveSubgraphInput resolves an input of a subgraph in the graph that
+// contains the subgraph's instance: by a link to the instance, or by a widget
+// of the instance.
 func (c *converter) resolveSubgraphInput(s *scope, slot int, kind string, depth int) (resolved, error) {
 	if slot < 0 || slot >= len(s.graph.Inputs) {
 		return resolved{}, nil
@@ -372,7 +373,7 @@ func (c *converter) resolveOutput(s *scope, n *editorNode, slot int, kind string
 		return c.resolveInput(s, n, 0, kind, depth+1)
 	case typePrimitive:
 		var values []any
-		_ = decodeJSON(n.Values, &values) // without values the input keeps its own
+		_ = decodeJSON(n.Values, &values) // without saved values, the input keeps its own value
 		r := resolved{widget: inputRef{s.path + string(n.ID), "value"}}
 		if len(values) > 0 {
 			r.value = values[0]
@@ -406,7 +407,8 @@ func (c *converter) resolveSubgraphOutput(s *scope, slot int, kind string, depth
 	return resolved{}, nil
 }
 
-// resolveNamed resolves a node that has the value which another node names.
+// resolveNamed resolves a Get node: it resolves the value of the Set node that
+// has the same name.
 func (c *converter) resolveNamed(s *scope, get *editorNode, kind string, depth int) (resolved, error) {
 	name := firstText(get)
 	for at := s; at != nil; at = at.parent {

@@ -13,7 +13,7 @@ import (
 // Modes of nodes in the format of the editor.
 const (
 	modeMuted    = 2 // the node does not run and has no outputs
-	modeBypassed = 4 // the node's outputs are its inputs of the same type
+	modeBypassed = 4 // the node passes its inputs on to outputs of the same type
 )
 
 // editorNode is a node in the format of the editor.
@@ -94,8 +94,8 @@ func (l *editorLink) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Ids of the nodes in a subgraph that stand for the inputs and outputs of the
-// subgraph, unless the subgraph has others.
+// Default ids of the pseudo-nodes that represent a subgraph's inputs and
+// outputs. A subgraph may define other ids.
 const (
 	subgraphInputs  nodeID = "-10"
 	subgraphOutputs nodeID = "-20"
@@ -108,8 +108,8 @@ type editorGraph struct {
 	Nodes []*editorNode `json:"nodes"`
 	// Links is a list; an object with the links by id is accepted too.
 	Links       editorLinks   `json:"links"`
-	Inputs      []editorInput `json:"inputs"`  // of a subgraph
-	Outputs     []editorInput `json:"outputs"` // of a subgraph
+	Inputs      []editorInput `json:"inputs"`  // inputs of a subgraph
+	Outputs     []editorInput `json:"outputs"` // outputs of a subgraph
 	Definitions struct {
 		Subgraphs []*editorGraph `json:"subgraphs"`
 	} `json:"definitions"`
@@ -251,8 +251,8 @@ func (w *editorWorkflow) classNames() []string {
 const (
 	typeReroute   = "Reroute"
 	typePrimitive = "PrimitiveNode"
-	typeSet       = "SetNode" // KJNodes: names a value
-	typeGet       = "GetNode" // KJNodes: the value with a name
+	typeSet       = "SetNode" // KJNodes: gives a value a name
+	typeGet       = "GetNode" // KJNodes: returns the value with a given name
 )
 
 func isEditorOnly(class string) bool {
@@ -293,8 +293,8 @@ func typeName(t any) string {
 	return "*"
 }
 
-// slotsMatch reports whether a value of one type may go to a slot of another.
-// A slot with several types has them separated by commas.
+// slotsMatch reports whether a slot of one type accepts a value of another
+// type. If a slot has several types, they are separated by commas.
 func slotsMatch(a, b string) bool {
 	if a == "*" || b == "*" {
 		return true

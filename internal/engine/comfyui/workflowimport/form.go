@@ -16,16 +16,16 @@ import (
 type form struct {
 	fields   []manifestdraft.Field
 	bind     map[string][]string // the bind setting of the manifest
-	owner    map[inputRef]string // keys of bind by input
+	owner    map[inputRef]string // key in bind, by input
 	keys     map[fieldValue]string
 	usedKeys map[string]bool
 	fixed    map[inputRef]string // reasons why inputs are not fields
 }
 
-// fieldValue identifies the fields that inputs share.
+// fieldValue identifies a field that several inputs can share.
 type fieldValue struct {
 	base  string // the field's key without a number
-	value string // the workflow's value of the inputs
+	value string // value of the inputs in the workflow
 }
 
 func newForm() *form {
@@ -38,10 +38,10 @@ func newForm() *form {
 	}
 }
 
-// addField binds inputs to a field, which create returns. Inputs with the same
-// base and value get a common field, for example the steps of two samplers.
-// Inputs with other values get fields of their own. An input that is already
-// bound keeps its field.
+// addField binds inputs to the field that create returns. Inputs with the same
+// base and value share a field, for example the steps of two samplers. Inputs
+// with other values get separate fields. An input that is already bound keeps
+// its field.
 func (f *form) addField(base string, value any, refs []inputRef, create func() manifestdraft.Field) {
 	refs = slices.DeleteFunc(slices.Clone(refs), f.isBound)
 	if len(refs) == 0 {
@@ -65,7 +65,8 @@ func (f *form) ensureField(base string, value any, create func() manifestdraft.F
 	return key
 }
 
-// findKey returns the key of the field with a base and a value, or "".
+// findKey returns the key of the field with a base and a value, or "" if there
+// is none.
 func (f *form) findKey(base string, value any) string {
 	return f.keys[fieldValue{base, fmt.Sprint(value)}]
 }
@@ -117,23 +118,26 @@ func (f *form) leaveFixed(ref inputRef, why string) {
 	}
 }
 
-// isBound reports whether a field or the run determines an input.
+// isBound reports whether an input is bound to a field, the seed or the number
+// of results.
 func (f *form) isBound(ref inputRef) bool { return f.owner[ref] != "" }
 
-// hasFieldType reports whether the form has a field of a type.
+// hasFieldType reports whether the form has a field of the given type.
 func (f *form) hasFieldType(fieldType string) bool {
 	return slices.ContainsFunc(f.fields, func(field manifestdraft.Field) bool { return field.Type == fieldType })
 }
 
-// fieldOf returns the key of the field that an input is bound to, or "".
+// fieldOf returns the key of the field that an input is bound to, or "" if it
+// is bound to none.
 func (f *form) fieldOf(ref inputRef) string {
 	key, _, _ := strings.Cut(f.owner[ref], ".")
 	return key
 }
 
-// keepFields removes all fields except those with the given keys, and sorts the
-// rest in the order of the keys. The inputs of removed fields become fixed for
-// the reason; the seed and the number of results stay bound.
+// keepFields removes all fields except the fields with the given keys, and
+// sorts the kept fields in the order of the keys. The inputs of removed fields
+// are recorded as fixed with the given reason; the seed and the number of
+// results stay bound.
 func (f *form) keepFields(keys []string, reason string) {
 	for ref, key := range maps.Clone(f.owner) {
 		field := f.fieldOf(ref)

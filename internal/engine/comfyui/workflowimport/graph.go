@@ -52,8 +52,8 @@ func asLink(v any) (link, bool) {
 
 // Limits of a workflow that can be imported.
 const (
-	maxWorkflowBytes = 32 << 20 // of the workflow's JSON
-	maxSourceBytes   = 1 << 30  // of a media file that contains a workflow
+	maxWorkflowBytes = 32 << 20 // size of the workflow's JSON
+	maxSourceBytes   = 1 << 30  // size of a media file that contains a workflow
 	maxNodes         = 10_000
 	maxLinks         = 50_000
 	maxClasses       = 500

@@ -11,7 +11,7 @@ import (
 type groupDefinition struct {
 	Nodes    []*editorNode       `json:"nodes"`
 	Links    [][]json.RawMessage `json:"links"`    // [origin index, slot, target index, slot, …]
-	External [][]json.RawMessage `json:"external"` // [index, slot, …] of outputs that are linked inside and outside
+	External [][]json.RawMessage `json:"external"` // [index, slot, …] of outputs that are linked both inside and outside the group
 }
 
 // expandGroups replaces the group nodes of a workflow with subgraphs. The
@@ -39,12 +39,12 @@ func (w *editorWorkflow) expandGroups() {
 // slotKey is a slot of a node in a group.
 type slotKey struct{ node, slot int }
 
-// subgraphFor returns the group as a subgraph for one group node.
+// subgraphFor converts the group to a subgraph that replaces one group node.
 func (d groupDefinition) subgraphFor(instance *editorNode) *editorGraph {
 	g := &editorGraph{}
 	linked := map[slotKey]bool{}   // inputs with a link inside the group
 	hidden := map[slotKey]bool{}   // outputs that are linked inside the group only
-	inputs := map[slotKey]nodeID{} // links inside the group by input
+	inputs := map[slotKey]nodeID{} // ids of the links inside the group, by input
 	for i, parts := range d.Links {
 		var at [4]int
 		if !decodeIndexes(parts, at[:]) {
@@ -116,9 +116,9 @@ func (d groupDefinition) subgraphFor(instance *editorNode) *editorGraph {
 	return g
 }
 
-// valuesOf returns the values of the group's nodes. A group node has the
-// values of all its nodes in one list; if their number differs from the
-// definition's, the values of the definition count.
+// valuesOf returns the values of the group's nodes. A group node has the values
+// of all its nodes in one list; if their number differs from the definition's,
+// the values of the definition are used.
 func (d groupDefinition) valuesOf(instance *editorNode) []json.RawMessage {
 	own := make([]json.RawMessage, len(d.Nodes))
 	counts := make([]int, len(d.Nodes))
@@ -140,7 +140,7 @@ func (d groupDefinition) valuesOf(instance *editorNode) []json.RawMessage {
 	}
 	for i, n := range counts {
 		if n > 0 {
-			own[i], _ = json.Marshal(all[:n]) // raw JSON that was parsed before cannot fail
+			own[i], _ = json.Marshal(all[:n]) // marshalling raw JSON that has been parsed cannot fail
 			all = all[n:]
 		}
 	}

@@ -27,14 +27,14 @@ type Request struct {
 }
 
 // FetchJSON sends a GET request for a path to the ComfyUI server and decodes
-// the JSON of the response into answer. Its errors are those of a
+// the JSON of the response into answer. It returns the errors of a
 // backend.Client.
 type FetchJSON func(ctx context.Context, path string, answer any) error
 
-// ImportTool drafts a manifest for a workflow and reports what became of its
-// inputs. Inputs that people usually choose, such as the prompt or the size,
-// become fields with the server's ranges and the workflow's values as
-// defaults. All other inputs stay as they are in the workflow.
+// ImportTool drafts a manifest for a workflow and reports how its inputs are
+// used. Inputs that people usually choose, such as the prompt or the size,
+// become fields with the server's ranges and the workflow's values as defaults.
+// All other inputs stay as they are in the workflow.
 func ImportTool(ctx context.Context, fetch FetchJSON, r Request) (manifestdraft.Tool, Report, error) {
 	in, err := fetch.readWorkflow(ctx, r.Data)
 	if err != nil {

@@ -43,7 +43,7 @@ func (l *lengthFinder) addLengths() {
 			}
 		}
 	}
-	l.workflow.eachInput(intKind, func(_, from inputRef, v any, _ inputSpec) { // of nodes that only need to know the length
+	l.workflow.eachInput(intKind, func(_, from inputRef, v any, _ inputSpec) { // inputs that use the length without determining it
 		own, _ := floatOf(v)
 		if key := l.form.findKey("length", own); key != "" {
 			l.form.bindInput(key, from)

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// lastPart returns the name of an input without the names of the dynamic
-// choices that it belongs to.
+// lastPart returns the name of an input without the prefixes of the dynamic
+// choices that contain it.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // splitName splits the name of an input into words in lower case.
@@ -20,8 +20,9 @@ func hasWord(name string, words ...string) bool {
 	return slices.ContainsFunc(splitName(name), func(w string) bool { return slices.Contains(words, w) })
 }
 
-// isTechnical reports whether a text input with the name is not text that a
-// person would write.
+// isTechnical reports whether the name of a text input indicates a technical
+// value, such as a path or a format, rather than text that a person would
+// write.
 func isTechnical(name string) bool {
 	return hasWord(name,
 		"prefix", "suffix", "delimiter", "separator", "find", "pattern", "regex", "expression", "formula", "code", "shader",

@@ -19,15 +19,15 @@ type nodeClass struct {
 		Required inputSpecs `json:"required"`
 		Optional inputSpecs `json:"optional"`
 	} `json:"input"`
-	// InputOrder has the names of the inputs in their order. Older servers
-	// leave it out; the order of the JSON keys counts then.
+	// InputOrder has the names of the inputs in their order. Older servers omit
+	// it; then the order of the JSON keys is used.
 	InputOrder struct {
 		Required []string `json:"required"`
 		Optional []string `json:"optional"`
 	} `json:"input_order"`
 	Output      []json.RawMessage `json:"output"` // types of the outputs; for a choice, the list of its options
 	OutputName  []any             `json:"output_name"`
-	OutputNode  bool              `json:"output_node"` // the server runs a graph for the sake of such nodes
+	OutputNode  bool              `json:"output_node"` // the server runs such nodes and the nodes that they depend on
 	DisplayName string            `json:"display_name"`
 }
 
@@ -43,7 +43,7 @@ func (s *inputSpecs) UnmarshalJSON(raw []byte) error {
 	s.byName = map[string]inputSpec{}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil // a custom node may have any description; such a node has no known inputs
+		return nil // a custom node may have an invalid description; the node then has no known inputs
 	}
 	for d.More() {
 		t, err := d.Token()
@@ -63,7 +63,8 @@ func (s *inputSpecs) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// orderedNames returns the names of the inputs, those of order first.
+// orderedNames returns the names of the inputs, first the names in the list
+// order, then all other names.
 func (s inputSpecs) orderedNames(order []string) []string {
 	var all []string
 	for _, name := range slices.Concat(order, s.names) {
@@ -119,8 +120,8 @@ type inputSpec struct {
 	kind    string // INT, FLOAT, STRING, BOOLEAN, COMBO, or the type of linked values, such as LATENT
 	options []any
 	// choices are the options of a dynamic choice, each with further inputs
-	// that nodes with that option have. In a graph their names begin with the
-	// name of the choice and a dot.
+	// that nodes with that option have. In a graph, the names of these inputs
+	// begin with the name of the choice and a dot.
 	choices []dynamicChoice
 	about   struct {
 		Options      []any           `json:"options"`
@@ -150,17 +151,17 @@ type dynamicChoice struct {
 	} `json:"inputs"`
 }
 
-// Types of inputs that have a meaning of their own.
+// Input types that are handled specially.
 const (
 	combo        = "COMBO"
 	dynamicCombo = "COMFY_DYNAMICCOMBO_V3"
-	autogrow     = "COMFY_AUTOGROW_V3"  // any number of inputs
-	matchType    = "COMFY_MATCHTYPE_V3" // any type, the same as that of an output
+	autogrow     = "COMFY_AUTOGROW_V3"  // a list of inputs that grows as needed
+	matchType    = "COMFY_MATCHTYPE_V3" // any type, but the same type as an output
 )
 
 // UnmarshalJSON implements json.Unmarshaler. It ignores unknown parts, because
-// a custom node may have any description; such an input then stays as it is in
-// the workflow.
+// the description of a custom node may have any form. An input that is not
+// understood keeps its value in the workflow.
 func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {
@@ -190,7 +191,7 @@ func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// isChoice reports whether the input's value is one of a list.
+// isChoice reports whether the input's value is chosen from a list.
 func (s inputSpec) isChoice() bool { return s.kind == combo || s.kind == dynamicCombo }
 
 // isUpload reports whether the input's value is the name of an uploaded file.
@@ -270,7 +271,8 @@ func (fetch FetchJSON) fetchClasses(ctx context.Context, names []string) (map[st
 	return all, nil
 }
 
-// titleOf returns the title of a node if its author changed it, otherwise "".
+// titleOf returns the title of a node if the workflow's author changed it,
+// otherwise "".
 func (c nodeClass) titleOf(n graphNode) string {
 	if n.Meta == nil {
 		return ""

@@ -25,7 +25,7 @@ type numberField struct {
 	base, label string
 	kind        string // field type
 	spec        inputSpec
-	limit       float64 // maximum, if the server's is higher and the workflow's value is not
+	limit       float64 // maximum of the field if the server's maximum is higher and the workflow's value is not
 	advanced    bool
 }
 
@@ -38,9 +38,9 @@ func (n numberFields) addNumber(f numberField, kinds []string, names ...string) 
 	}, names...)
 }
 
-// addNumberField adds a field for the number at from. The field's maximum is
-// the server's or the limit, whichever is lower, but at least the workflow's
-// value.
+// addNumberField adds a field for a number. from is the input that contains the
+// number. The field's maximum is the server's maximum or the limit, whichever
+// is lower, but at least the workflow's value.
 func (n numberFields) addNumberField(f numberField, from inputRef) {
 	v, _ := n.workflow.literalOf(from)
 	own, ok := floatOf(v)

@@ -20,7 +20,7 @@ type outputFinder struct {
 // findOutput determines the workflow's output type and the nodes that save it.
 // If a workflow saves several types, such as a video and stills of it, the
 // types have a fixed order of precedence. If the workflow's author chose
-// outputs for App mode, only those count.
+// outputs for App mode, all other outputs are ignored.
 func (o *outputFinder) findOutput() (toolOutput, error) {
 	all := o.listSavers(o.chosen)
 	if len(all) == 0 && len(o.chosen) > 0 {
@@ -52,7 +52,7 @@ func (o *outputFinder) findOutput() (toolOutput, error) {
 }
 
 // selectSavers returns the savers of the type that has precedence. It returns
-// none if no saver's files can be stored.
+// no savers if no saver's files can be stored.
 func selectSavers(all []saver) []saver {
 	for _, kind := range []string{"VID", "ASSET_3D", "AUDIO", "IMG", "TEXT"} {
 		savers := slices.DeleteFunc(slices.Clone(all), func(s saver) bool { return s.kind != kind || !s.isStorable() })
@@ -84,7 +84,7 @@ type toolOutput struct {
 	complete bool    // the workflow has no other nodes that save files
 }
 
-// describeOutput returns the output as manifests have it.
+// describeOutput returns the output in the form that manifests use.
 func (t toolOutput) describeOutput() manifestdraft.Output {
 	output := manifestdraft.Output{Type: t.savers[0].kind}
 	for _, s := range t.savers {
@@ -96,7 +96,7 @@ func (t toolOutput) describeOutput() manifestdraft.Output {
 }
 
 // nodeIDs returns the ids of the nodes whose files are results. It returns nil
-// if the manifest need not name them.
+// if the manifest does not have to list them.
 func (t toolOutput) nodeIDs() []string {
 	if t.complete && len(t.savers) == 1 {
 		return nil
@@ -113,11 +113,12 @@ func (t toolOutput) isFilm() bool {
 	return slices.ContainsFunc(t.savers, func(s saver) bool { return s.film })
 }
 
-// resultRange returns how many results a run may request. The workflow makes
-// them as one batch or, if a seed makes them differ, in one execution each. If
-// several nodes save results, every execution has a result of each.
+// resultRange returns the range for the number of results of a run. The
+// workflow makes all results as one batch, or runs once for each result if it
+// has a seed that makes the results differ. If several nodes save results,
+// every execution makes one result per node.
 func (t toolOutput) resultRange(w *workflow, f *form) *manifestdraft.NumResults {
-	const most = 4 // executions per run
+	const most = 4 // maximum number of executions per run
 	n := &manifestdraft.NumResults{Min: 1, Max: most, Default: 1}
 	batch := int64(1)
 	if t.savers[0].kind == "IMG" && !t.isFilm() {

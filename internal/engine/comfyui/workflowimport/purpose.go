@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// isTextNode reports whether a node only processes text: all its inputs are
-// plain values, and its outputs too.
+// isTextNode reports whether a node only processes text: all its inputs and
+// outputs are plain values.
 func (w *workflow) isTextNode(id string) bool {
 	c := w.classOf(id)
 	if len(c.Output) == 0 {
@@ -28,8 +28,9 @@ func (w *workflow) isTextNode(id string) bool {
 }
 
 // usesText reports whether an input accepts text that a person would write:
-// text of several lines, or an input that is called prompt or the like. Nodes
-// that only process text are followed from the nodes that use their result.
+// text of several lines, or an input with a name such as prompt. It returns
+// false for most inputs of nodes that only process text, because these are
+// found by following links from the nodes that use the text.
 func (w *workflow) usesText(ref inputRef, encoder bool) bool {
 	s := w.specOf(ref)
 	c := w.classOf(ref.id)
@@ -54,7 +55,7 @@ func (w *workflow) hasPromptInput(id string) bool {
 	return slices.ContainsFunc(w.inputNames(id), func(name string) bool { return w.usesText(inputRef{id, name}, false) })
 }
 
-// hasLinkedInput reports whether a node has a linked input of a type.
+// hasLinkedInput reports whether a node has a linked input of the given type.
 func (w *workflow) hasLinkedInput(id, kind string) bool {
 	for name := range w.nodes[id].Inputs {
 		if l, ok := w.linkOf(inputRef{id, name}); ok && w.classOf(l.from).outputType(l.slot) == kind {
@@ -64,9 +65,9 @@ func (w *workflow) hasLinkedInput(id, kind string) bool {
 	return false
 }
 
-// makesMedia reports whether a node starts the making of something: it has a
-// latent, a picture, a video or sound as output and does not only change one
-// of the same type.
+// makesMedia reports whether a node creates media: it outputs a latent, a
+// picture, a video or sound, and does not only change an input of the same
+// type.
 func (w *workflow) makesMedia(id string) bool {
 	c := w.classOf(id)
 	for i := range c.Output {
@@ -78,7 +79,7 @@ func (w *workflow) makesMedia(id string) bool {
 				return true
 			}
 		default:
-			if strings.Contains(kind, "EMBED") { // of video models
+			if strings.Contains(kind, "EMBED") { // embeddings of video models
 				return true
 			}
 		}

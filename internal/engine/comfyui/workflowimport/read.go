@@ -45,9 +45,9 @@ func (fetch FetchJSON) readWorkflow(ctx context.Context, data []byte) (*imported
 // nothing.
 var savingClasses = []string{"SaveImage", "SaveAudio"}
 
-// readAPIGraph reads a workflow in API format. The same workflow in the format
-// of the editor, if there is one, has the author's form and the names of
-// custom node packs.
+// readAPIGraph reads a workflow in API format. If the source also has the
+// workflow in the format of the editor, the author's form and the names of
+// custom node packs are read from that version.
 func (fetch FetchJSON) readAPIGraph(ctx context.Context, src workflowSource) (*importedWorkflow, error) {
 	nodes, err := readGraph(src.api)
 	if err != nil {
@@ -63,7 +63,7 @@ func (fetch FetchJSON) readAPIGraph(ctx context.Context, src workflowSource) (*i
 	}
 	editor, err := parseEditorWorkflow(src.editor)
 	if err != nil {
-		editor = nil // there is none, or it is invalid
+		editor = nil // missing or invalid
 	}
 	if missing := findMissing(names, classes, editor); len(missing) > 0 {
 		return nil, refuseMissing(missing)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Report describes what an import made of a workflow.
+// Report describes how a workflow was imported.
 type Report struct {
-	Source   string // what the workflow was read from
+	Source   string // where the workflow was read from
 	Fields   []FieldReport
 	Fixed    []FixedInput // inputs that stay as they are in the workflow
 	Results  []string     // nodes whose files are results, as "node (class)"
-	Notes    []string     // decisions of the import
+	Notes    []string     // decisions that the import made
 	Warnings []string     // problems that may keep the tool from working
 }
 

@@ -20,8 +20,8 @@ type saver struct {
 // isStorable reports whether the service can store the files.
 func (s saver) isStorable() bool { return s.mime != "" }
 
-// mediaFormats are file formats by the words that formats, codecs and node
-// classes have for them. A format without a media type cannot be stored.
+// mediaFormats are file formats, with the words for them in names of formats,
+// codecs and node classes. A format without a media type cannot be stored.
 var mediaFormats = []struct{ word, kind, mime string }{
 	{"mp4", "VID", "video/mp4"}, {"webm", "VID", "video/webm"}, {"mkv", "VID", ""}, {"mov", "VID", "video/quicktime"},
 	{"prores", "VID", "video/quicktime"}, {"h264", "VID", "video/mp4"}, {"h265", "VID", "video/mp4"}, {"ffv1", "VID", ""},
@@ -61,14 +61,15 @@ func (o *outputFinder) saverOf(id string) (saver, bool) {
 	}
 	prefixed := c.inputSpecOf("filename_prefix").kind == "STRING" || c.inputSpecOf("filename").kind == "STRING"
 	saves := prefixed || strings.Contains(class, "save") || strings.Contains(class, "export") || strings.Contains(class, "combine") || strings.Contains(class, "write")
-	s.text = s.kind == "TEXT" && !saves // text is a result where it is shown
+	s.text = s.kind == "TEXT" && !saves // the node shows text without saving it
 	s.film = s.kind == "VID" || strings.Contains(class, "animated") || strings.Contains(class, "video") || s.format == "gif"
 	s.temp = !s.text && (!saves || n.Inputs["save_output"] == false || strings.HasSuffix(class, "websocket"))
 	return s, true
 }
 
-// savedKind returns the output type of a node's files by the values that the
-// node gets, or "".
+// savedKind returns the output type of a node's files, derived from the types
+// of the values that the node receives. It returns "" if the node saves no
+// media.
 func (o *outputFinder) savedKind(id string) string {
 	class := strings.ToLower(o.workflow.nodes[id].Class)
 	found := ""
@@ -99,16 +100,16 @@ func (o *outputFinder) savedKind(id string) string {
 		}
 	}
 	if found == "" && strings.Contains(class, "glb") {
-		return "ASSET_3D" // the file's name is a plain text
+		return "ASSET_3D" // the model's file name is plain text
 	}
 	if found == "TEXT" && strings.Contains(class, "3d") {
-		return "" // a viewer of a 3D model, which has the model's file name
+		return "" // a viewer of a 3D model, whose input is the model's file name
 	}
 	return found
 }
 
-// savedFormat sets the media type of a saver by the node's format or by the
-// name of its class. It returns the name of the format, or "" if there is
+// savedFormat sets the media type of a saver, derived from the node's format or
+// the name of its class. It returns the name of the format, or "" if there is
 // none.
 func (o *outputFinder) savedFormat(id string, s *saver) string {
 	n := o.workflow.nodes[id]
@@ -132,7 +133,7 @@ func (o *outputFinder) savedFormat(id string, s *saver) string {
 			if !match || f.kind != s.kind && (f.kind != "IMG" && f.kind != "VID" || s.kind != "IMG" && s.kind != "VID") {
 				continue
 			}
-			if i < len(formats)-1 && strings.HasPrefix(strings.ToLower(text), "image/") { // of VHS_VideoCombine
+			if i < len(formats)-1 && strings.HasPrefix(strings.ToLower(text), "image/") { // such as "image/gif" in VHS_VideoCombine
 				s.kind = "IMG"
 			} else {
 				s.kind = f.kind
@@ -144,8 +145,8 @@ func (o *outputFinder) savedFormat(id string, s *saver) string {
 	return ""
 }
 
-// convertPreviews makes the previews of a workflow that saves nothing save
-// their pictures or sound instead.
+// convertPreviews turns the preview nodes of a workflow that saves nothing into
+// nodes that save their pictures or sound.
 func (o *outputFinder) convertPreviews(all []saver) []saver {
 	for i, s := range all {
 		n := o.workflow.nodes[s.id]
@@ -175,8 +176,8 @@ func (o *outputFinder) convertPreviews(all []saver) []saver {
 	return all
 }
 
-// convertFormats changes the format of savers whose files cannot be stored to
-// one that can, if the node has one.
+// convertFormats makes savers whose files cannot be stored use a format that
+// can be stored, if the node supports one.
 func (o *outputFinder) convertFormats(all []saver) []saver {
 	for i, s := range all {
 		if s.isStorable() {

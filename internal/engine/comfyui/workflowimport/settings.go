@@ -75,8 +75,8 @@ func (st *settingFinder) addStrengths() {
 }
 
 // addChoice adds a field for an input whose options the server lists, if there
-// is more than one option and the workflow's value is one of them. Only nodes
-// for which suits returns true count.
+// is more than one option and the workflow's value is one of them. It ignores
+// nodes for which suits returns false.
 func (st *settingFinder) addChoice(suits func(id string) bool, base, label, fieldType, input string) {
 	st.workflow.eachInput([]string{combo}, func(ref, from inputRef, v any, s inputSpec) {
 		if s.isUpload() || !suits(ref.id) {
@@ -104,8 +104,8 @@ func (st *settingFinder) addChoice(suits func(id string) bool, base, label, fiel
 	}, input)
 }
 
-// optionsOf returns the options of a choice. The text of a file's option is
-// the file's name without its extension.
+// optionsOf returns the options of a choice. The label of an option for a file
+// is the file's name without its extension.
 func optionsOf(s inputSpec, files bool) []manifestdraft.Option {
 	const most = 500
 	var options []manifestdraft.Option
@@ -125,8 +125,8 @@ func optionsOf(s inputSpec, files bool) []manifestdraft.Option {
 	return options
 }
 
-// plainValue returns an option's value as manifests have it, or nil if it is
-// no text and no number.
+// plainValue returns an option's value in the form that manifests use, or nil
+// if it is neither text nor a number.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -145,8 +145,8 @@ func plainValue(v any) any {
 // maxSeed is the largest seed that a run can have.
 const maxSeed = math.MaxUint32
 
-// addSeeds binds the seed inputs of the workflow to the seed of the run. A
-// node that accepts only smaller seeds gets a field of its own.
+// addSeeds binds the seed inputs of the workflow to the seed of the run. A node
+// that accepts only smaller seeds gets a separate field.
 func (st *settingFinder) addSeeds() {
 	for _, id := range st.workflow.order {
 		if !st.workflow.live[id] {

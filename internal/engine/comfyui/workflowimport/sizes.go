@@ -55,9 +55,9 @@ func (s *sizeFinder) addSizes() {
 	s.bindEqualSizes()
 }
 
-// bindEqualSizes binds further inputs to size fields: those of nodes that only
-// need to know the size of the results, such as a scheduler, and have the same
-// values.
+// bindEqualSizes binds further inputs to size fields: inputs with the same
+// values whose nodes use the size of the results without determining it, such
+// as schedulers.
 func (s *sizeFinder) bindEqualSizes() {
 	s.workflow.eachInput(intKind, func(ref, fromW inputRef, w any, _ inputSpec) {
 		fromH, ok := s.workflow.followValue(inputRef{ref.id, strings.TrimSuffix(ref.name, "width") + "height"})
@@ -72,7 +72,8 @@ func (s *sizeFinder) bindEqualSizes() {
 	}, "width")
 }
 
-// sizeValue returns a size as one value, to find the field that inputs share.
+// sizeValue returns a width and a height as one string, which identifies the
+// field that inputs with this size share.
 func sizeValue(w, h any) string { return fmt.Sprintf("%vx%v", w, h) }
 
 // hasSize reports whether the size of a node determines the size of results.
@@ -84,8 +85,8 @@ func (s *sizeFinder) hasSize(id string) bool {
 	return (c.hasOutput("IMAGE") || c.hasOutput("VIDEO")) && s.workflow.hasPromptInput(id)
 }
 
-// addSize adds a field for a width and a height with values at fromW and
-// fromH.
+// addSize adds a field for a width and a height whose values are in the inputs
+// fromW and fromH.
 func (s *sizeFinder) addSize(width, height, fromW, fromH inputRef) {
 	vw, _ := s.workflow.literalOf(fromW)
 	vh, _ := s.workflow.literalOf(fromH)

@@ -13,10 +13,10 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// workflowSource is a workflow as a file or the server has it: in API format,
-// in the format of the editor, or in both.
+// workflowSource is a workflow as it was read from a file or the server: in API
+// format, in the format of the editor, or in both.
 type workflowSource struct {
-	origin string // what the workflow was read from, for the report
+	origin string // where the workflow was read from, for the report
 	api    []byte
 	editor []byte
 	plain  bool // the file itself is the workflow in API format
@@ -103,8 +103,8 @@ func isAPIFormat(text []byte) bool {
 	return true
 }
 
-// replaceNaN replaces the numbers that are not JSON, which Python writes
-// nevertheless, with null. Text in quotation marks stays unchanged.
+// replaceNaN replaces NaN and infinite numbers, which Python writes although
+// they are not valid JSON, with null. Text in quotation marks stays unchanged.
 func replaceNaN(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	quoted := false
@@ -198,7 +198,7 @@ func textOfChunk(kind string, chunk []byte) (key string, text []byte, ok bool) {
 		}
 		compressed = text[0] == 1
 		text = text[2:]
-		for range 2 { // the language tag and the translated keyword
+		for range 2 { // skips the language tag and the translated keyword
 			if _, text, ok = bytes.Cut(text, []byte{0}); !ok {
 				return "", nil, false
 			}
@@ -216,7 +216,7 @@ func textOfChunk(kind string, chunk []byte) (key string, text []byte, ok bool) {
 	return key, text, len(text) <= maxWorkflowBytes
 }
 
-// findInMedia searches a media file of any other format for a workflow.
+// findInMedia searches a media file of any format except PNG for a workflow.
 // ComfyUI writes workflows as plain JSON into the metadata of WebP, JPEG, MP4,
 // WebM, MP3, FLAC and other files.
 func findInMedia(data []byte) (workflowSource, bool) {
@@ -229,11 +229,12 @@ func findInMedia(data []byte) (workflowSource, bool) {
 	return src, src.api != nil || src.editor != nil
 }
 
-// scanJSON returns the first JSON object around an occurrence of marker in
-// data for which accept returns true.
+// scanJSON returns the first JSON object for which accept returns true. It
+// tries only objects that begin at most window bytes before an occurrence of
+// marker in data.
 func scanJSON(data []byte, marker string, accept func(text []byte) bool) []byte {
 	const (
-		window = 1 << 20 // bytes between the object's start and the marker
+		window = 1 << 20 // maximum number of bytes between the object's start and the marker
 		tries  = 1000
 	)
 	left := tries
@@ -262,7 +263,7 @@ func scanJSON(data []byte, marker string, accept func(text []byte) bool) []byte 
 			if accept(text) {
 				return text
 			}
-			break // objects inside of this one are parts of it
+			break // nested objects are parts of this object
 		}
 		at = end + len(marker)
 	}

@@ -35,7 +35,7 @@ type textUse struct {
 	name  string // name of the first input
 	refs  []inputRef
 	text  string
-	parts []textLeaf // further texts around the main one
+	parts []textLeaf // further texts that are joined with the main text
 }
 
 // textLeaf is a node input that contains the text itself, found by following
@@ -85,7 +85,7 @@ func (t *textFinder) addTexts() {
 const maxDefaultText = 10_000
 
 // addText adds a field for a text. main means that the text is the tool's
-// prompt although the workflow calls it otherwise.
+// prompt although the workflow has another name for it.
 func (t *textFinder) addText(u textUse, refs []inputRef, main bool) {
 	base := "prompt"
 	f := manifestdraft.Field{Type: "PROMPT", Label: "Prompt"}
@@ -118,8 +118,9 @@ func (t *textFinder) addText(u textUse, refs []inputRef, main bool) {
 	t.form.addField(base, u.text, refs, func() manifestdraft.Field { return f })
 }
 
-// addTextPart adds a field for a text that a workflow joins with its prompt.
-// Text in a node of its own is meant to be edited; other text stays fixed.
+// addTextPart adds a field for a text that a workflow joins with its prompt. If
+// a node exists only for this text, the text is meant to be edited; otherwise
+// it stays fixed.
 func (t *textFinder) addTextPart(part textLeaf) {
 	if !part.box {
 		t.form.leaveFixed(part.inputRef, "it is part of the text around the prompt")
@@ -141,7 +142,7 @@ func defaultText(text string) any {
 	return text
 }
 
-// findTexts returns the uses of texts in the workflow that a person could
+// findTexts returns the uses, in the workflow, of texts that a person could
 // write.
 func (t *textFinder) findTexts() []textUse {
 	roles := t.findConditioning()
@@ -151,7 +152,7 @@ func (t *textFinder) findTexts() []textUse {
 			continue
 		}
 		encoder := t.workflow.classOf(id).hasOutput("CONDITIONING")
-		byRole := map[textRole]int{} // index of the encoder's use plus 1
+		byRole := map[textRole]int{} // by role, 1 plus the index of this encoder's entry in the result
 		for _, name := range t.workflow.inputNames(id) {
 			ref := inputRef{id, name}
 			if !t.workflow.usesText(ref, encoder) {
@@ -195,8 +196,8 @@ func (t *textFinder) findTexts() []textUse {
 
 // findLikelyPrompt returns the text that most likely is the prompt of a
 // workflow in which no node is known to use a prompt: the longest text in a
-// node of its own, or else the longest text of several lines. uses are the
-// known uses of other texts.
+// node that contains only text, or else the longest text of several lines. uses
+// are the texts found before.
 func (t *textFinder) findLikelyPrompt(uses []textUse) []textUse {
 	var best textLeaf
 	for _, id := range t.workflow.order {
@@ -254,8 +255,8 @@ func isInstruction(text string) bool {
 	return strings.HasPrefix(text, "You are ") && len(text) > 150
 }
 
-// technicalReason returns the reason why a text is not one that people write, or
-// "".
+// technicalReason returns the reason why a text looks machine-generated, or ""
+// if a person may have written it.
 func technicalReason(text string) string {
 	text = strings.TrimSpace(text)
 	switch {
@@ -300,8 +301,9 @@ func (t *textFinder) findMainText(ref inputRef) (main textLeaf, parts []textLeaf
 	return leaves[best], slices.Delete(slices.Clone(leaves), best, best+1)
 }
 
-// findTextLeaves returns the inputs whose text reaches an input, through nodes
-// that pass text on or join, replace and format it.
+// findTextLeaves returns the inputs that contain the text of the input ref. It
+// follows links back through nodes that pass text on, join, replace or format
+// it.
 func (t *textFinder) findTextLeaves(ref inputRef, depth int, seen map[string]bool) []textLeaf {
 	if v, ok := t.workflow.literalOf(ref); ok {
 		text, isText := v.(string)
@@ -319,7 +321,7 @@ func (t *textFinder) findTextLeaves(ref inputRef, depth int, seen map[string]boo
 		return t.findTextLeaves(inputRef{l.from, name}, depth+1, seen)
 	}
 	if !t.workflow.isTextNode(l.from) {
-		return nil // such as a language model, whose own prompt is a use of text
+		return nil // for example a language model, whose own prompt is found separately
 	}
 	var all []textLeaf
 	find, _ := t.workflow.nodes[l.from].Inputs["find"].(string)

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// maxHops bounds how many nodes a value is followed through.
+// maxHops is the maximum number of nodes through which a value is followed.
 const maxHops = 64
 
 // followValue follows the links from an input back to the input that
@@ -32,8 +32,8 @@ func (w *workflow) followValue(ref inputRef) (inputRef, bool) {
 	return inputRef{}, false
 }
 
-// passedInput returns the input of a node whose value one of its outputs has
-// unchanged.
+// passedInput returns the name of the input whose value the node passes on
+// unchanged to the linked output.
 func (w *workflow) passedInput(l link) (string, bool) {
 	kind := w.classOf(l.from).outputType(l.slot)
 	names := w.inputNames(l.from)
@@ -108,7 +108,7 @@ func (w *workflow) followSelector(ref inputRef) (inputRef, bool) {
 	return inputRef{}, false
 }
 
-// isBranch reports whether an input of a switch has the value for a selection:
+// isBranch reports whether a switch uses the input called name for a selection:
 // on_true for true, input2 for 2.
 func isBranch(name string, selection any) bool {
 	name = strings.ToLower(name)

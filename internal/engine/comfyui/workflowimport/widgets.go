@@ -21,7 +21,7 @@ func isWidget(s inputSpec) bool {
 	return slices.Contains(widgetTypes, s.kind) || slices.Contains(widgetTypes, s.about.WidgetType)
 }
 
-// widget is an input of a node with a widget in the editor.
+// widget is an input of a node that has a widget in the editor.
 type widget struct {
 	name string
 	spec inputSpec
@@ -39,7 +39,7 @@ func widgetInputs(n *editorNode, class nodeClass) (map[string]any, bool) {
 	if n.Named != nil {
 		byName = n.Named
 	} else {
-		_ = decodeJSON(n.Values, &byName) // fails for a list, which most nodes have
+		_ = decodeJSON(n.Values, &byName) // fails if the values are a list, as in most nodes
 	}
 	if byName != nil {
 		return namedInputs(byName, class), true
@@ -72,8 +72,8 @@ func widgetInputs(n *editorNode, class nodeClass) (map[string]any, bool) {
 }
 
 // namedInputs returns the values of widgets that were saved by name. Some
-// custom nodes have widgets that the server does not describe, so other plain
-// values are kept.
+// custom nodes have widgets that the server does not describe, so plain values
+// without a description are kept too.
 func namedInputs(values map[string]any, class nodeClass) map[string]any {
 	inputs := map[string]any{}
 	for name, v := range values {
@@ -111,8 +111,8 @@ type valueReader struct {
 	fits   bool
 }
 
-// readInput reads the value of an input, and of the further inputs that a
-// dynamic choice has for the value.
+// readInput reads the value of an input. If the input is a dynamic choice, it
+// also reads the further inputs that the chosen option has.
 func (r *valueReader) readInput(name string, spec inputSpec) {
 	if spec.kind == autogrow {
 		r.readAutogrow(name)
@@ -137,8 +137,8 @@ func (r *valueReader) readInput(name string, spec inputSpec) {
 	}
 }
 
-// readAutogrow reads the values of inputs that the editor adds as they are
-// needed. The node lists those that have a widget.
+// readAutogrow reads the values of a list of inputs that grows as needed. The
+// node lists the inputs that have a widget.
 func (r *valueReader) readAutogrow(name string) {
 	for _, in := range r.node.Inputs {
 		if strings.HasPrefix(in.Name, name+".") && in.Widget != nil {
@@ -178,7 +178,8 @@ func (r *valueReader) nextValue(w widget) (any, bool) {
 }
 
 // skipControl skips the value of the widget that chooses how a seed changes
-// after a run. A choice with such a widget has a filter for its options too.
+// after a run. If the seed is a choice, a filter for the options follows and is
+// skipped too.
 func (r *valueReader) skipControl(w widget) {
 	controlled := w.spec.about.Control != nil && w.spec.about.Control != false
 	if w.spec.about.Control == nil {

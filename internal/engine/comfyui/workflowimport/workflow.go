@@ -29,27 +29,29 @@ func newWorkflow(nodes map[string]graphNode, classes map[string]nodeClass) *work
 
 // inputRef refers to an input of a node.
 type inputRef struct {
-	id   string // of the node
+	id   string // id of the node
 	name string
 }
 
-// String returns the reference as manifests have it.
+// String returns the reference in the form node.input, as in manifests.
 func (r inputRef) String() string { return r.id + "." + r.name }
 
 // classOf returns the class of a node.
 func (w *workflow) classOf(id string) nodeClass { return w.classes[w.nodes[id].Class] }
 
-// titleOf returns the title of a node if its author changed it, otherwise "".
+// titleOf returns the title of a node if the workflow's author changed it,
+// otherwise "".
 func (w *workflow) titleOf(id string) string { return w.classOf(id).titleOf(w.nodes[id]) }
 
-// specOf returns the description of an input, also of one that a dynamic
-// choice or a growing list of inputs has added to the node.
+// specOf returns the description of an input, including inputs that a dynamic
+// choice or a growing list has added to the node.
 func (w *workflow) specOf(ref inputRef) inputSpec {
 	return w.specIn(ref.id, ref.name, func(name string) inputSpec { return w.classOf(ref.id).inputSpecOf(name) }, "")
 }
 
 // specIn returns the description of the input called name. lookUp returns the
-// descriptions of the node, or of a dynamic choice whose inputs have the prefix.
+// descriptions of the inputs of the node or of a dynamic choice. prefix is the
+// part of the input names that lookUp leaves out.
 func (w *workflow) specIn(id, name string, lookUp func(name string) inputSpec, prefix string) inputSpec {
 	if s := lookUp(name); s.kind != "" {
 		return s
@@ -88,7 +90,7 @@ func elementSpec(s inputSpec) inputSpec {
 			Optional inputSpecs `json:"optional"`
 		} `json:"input"`
 	}
-	_ = json.Unmarshal(s.about.TemplateHint, &template) // an unknown description is a slot for links
+	_ = json.Unmarshal(s.about.TemplateHint, &template) // an input with an unknown template is a slot for links
 	for _, specs := range []inputSpecs{template.Input.Required, template.Input.Optional} {
 		for _, name := range specs.names {
 			return specs.byName[name]
@@ -98,7 +100,7 @@ func elementSpec(s inputSpec) inputSpec {
 }
 
 // inputNames returns the names of a node's inputs in the order of its class;
-// others follow in alphabetical order.
+// inputs that the class does not have follow in alphabetical order.
 func (w *workflow) inputNames(id string) []string {
 	c := w.classOf(id)
 	order := slices.Concat(c.Input.Required.orderedNames(c.InputOrder.Required), c.Input.Optional.orderedNames(c.InputOrder.Optional))
@@ -111,7 +113,7 @@ func (w *workflow) inputNames(id string) []string {
 	return all
 }
 
-// literalOf returns the value of an input that is not linked and is a text, a
+// literalOf returns the value of an input if it is not a link but text, a
 // number or a boolean.
 func (w *workflow) literalOf(ref inputRef) (any, bool) {
 	v, ok := w.nodes[ref.id].Inputs[ref.name]
@@ -131,8 +133,8 @@ func (w *workflow) linkOf(ref inputRef) (link, bool) {
 	return l, ok
 }
 
-// findLive returns the nodes whose outputs a node with results needs, directly
-// or not. Other nodes of a workflow never run.
+// findLive returns the nodes that a node with results depends on, directly or
+// indirectly. The server never runs other nodes.
 func (w *workflow) findLive() map[string]bool {
 	live := map[string]bool{}
 	var open []string
@@ -157,9 +159,9 @@ func (w *workflow) findLive() map[string]bool {
 	return live
 }
 
-// eachInput calls do for every input of a live node that has one of the names
-// and accepts values of one of the given kinds. from is the input that
-// determines the value v; it belongs to the node or to a primitive node.
+// eachInput calls the function do for every input of a live node that has one
+// of the names and accepts values of one of the given kinds. from is the input
+// that determines the value v; it belongs to the node or to a primitive node.
 func (w *workflow) eachInput(kinds []string, do func(ref, from inputRef, v any, s inputSpec), names ...string) {
 	for _, id := range w.order {
 		if !w.live[id] {
@@ -179,8 +181,8 @@ func (w *workflow) eachInput(kinds []string, do func(ref, from inputRef, v any, 
 	}
 }
 
-// encodeFile returns the workflow in API format. A file that was in that
-// format stays as it is.
+// encodeFile returns the workflow in API format. If the source file is in API
+// format and nothing was changed, it returns the file unchanged.
 func (w *workflow) encodeFile() ([]byte, error) {
 	if w.source != nil && !w.changed {
 		return w.source, nil

@@ -33,8 +33,8 @@ func sound(pitch float64) []byte {
 }
 
 // movie returns the test video with an additional box that players skip
-// (ISO/IEC 14496-12, section 8.1.2). The box contains a hash of the string
-// from, so that different strings result in different files.
+// (ISO/IEC 14496-12, section 8.1.2). The box contains a hash of the given
+// string, so that different strings result in different files.
 func movie(from string) []byte {
 	h := fnv.New64a()
 	h.Write([]byte(from))

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// known are the request parameters that OpenAI accepts, by path. OpenAI
-// refuses all others.
+// known are the request parameters that OpenAI accepts, by path. OpenAI refuses
+// all other parameters.
 var known = map[string][]string{
 	"/v1/images/generations": strings.Fields("prompt model n size quality background moderation output_format output_compression partial_images stream response_format style user"),
 	"/v1/images/edits":       strings.Fields("prompt model n size quality background input_fidelity output_format output_compression partial_images stream response_format user"),
@@ -120,7 +120,7 @@ func (s *Server) origin(q Request, i int) string {
 	seed, err := strconv.ParseUint(q.text("seed"), 10, 64)
 	prompt := q.text("prompt")
 	switch s.o.Dialect {
-	case SDCpp: // ignores the seed; the default of its command line is 42
+	case SDCpp: // ignores the seed and uses its default, 42
 		return fmt.Sprint(q.text("prompt"), "|", 42+i)
 	case LocalAI:
 		i = 0 // all pictures of a request have the same seed

@@ -164,8 +164,8 @@ func (h *House) Apply(manifests map[string]string) {
 	h.OK(err)
 }
 
-// ApplyElsewhere replaces the catalog as if another node did. The catalog of
-// this node is not refreshed.
+// ApplyElsewhere replaces the catalog as if another node had done so. The
+// catalog of this node is not refreshed.
 func (h *House) ApplyElsewhere(manifests map[string]string) {
 	h.Helper()
 	files := fstest.MapFS{}

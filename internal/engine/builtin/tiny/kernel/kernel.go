@@ -52,7 +52,7 @@ func All() []Kernel { return append(nativeKernels(), plainKernel()) }
 func (k Kernel) String() string { return k.name }
 
 // TileRows returns the number of rows of a product that are computed together.
-// Work should be divided into multiples of it.
+// Work should be divided into multiples of this number.
 func (k Kernel) TileRows() int { return k.rows }
 
 // TileCols returns the number of columns of a product that are computed
@@ -118,7 +118,7 @@ func (k Kernel) AddGated(x, g, v []float32) {
 	}
 }
 
-// MoveToward moves z towards x by the fraction share of their distance, element
+// MoveToward moves z towards x by a fraction (share) of their distance, element
 // by element. Elements of x are first clamped to ±limit.
 func (k Kernel) MoveToward(z, x []float32, share, limit float32) {
 	if n := len(z); n > 0 {
@@ -126,8 +126,8 @@ func (k Kernel) MoveToward(z, x []float32, share, limit float32) {
 	}
 }
 
-// ApplyGuidance replaces x by u + by·(x-u), which moves it away from u if by is
-// above 1.
+// ApplyGuidance replaces x by u + by·(x-u), which moves x away from u if by is
+// greater than 1.
 func (k Kernel) ApplyGuidance(x, u []float32, by float32) {
 	if n := len(x); n > 0 {
 		k.ops.guide(x, u[:n], by)

@@ -18,8 +18,8 @@ type Matrix struct {
 	Scales []float32 // scale of each column, including padding
 }
 
-// PanelCount returns the number of panels, of the kernel's own width, into
-// which k divides the columns of m.
+// PanelCount returns the number of panels into which the columns of m are
+// divided. The panels have the kernel's own width.
 func (k Kernel) PanelCount(m Matrix) int { return (m.N + Lane - 1) / Lane * (Lane / k.cols) }
 
 // ScratchSize returns the number of floats that MultiplyPanel needs as scratch
@@ -31,7 +31,7 @@ func (k Kernel) ScratchSize() int { return panelDepth * k.cols }
 // ScratchSize floats.
 func (k Kernel) MultiplyPanel(w Matrix, p, m int, a []float32, lda int, c []float32, ldc int, from []float32, ldf int, room []float32) {
 	room = room[:k.ScratchSize()]
-	in := p % (Lane / k.cols) * k.cols // columns of the stored panel that come before this one
+	in := p % (Lane / k.cols) * k.cols // number of columns of the stored panel before this panel
 	stored := w.Q[p/(Lane/k.cols)*w.K*Lane:][:w.K*Lane]
 	scale := w.Scales[p*k.cols:][:k.cols]
 	for k0 := 0; k0 < w.K; k0 += panelDepth {
@@ -61,8 +61,8 @@ func (k Kernel) PackDense(depth, n int, v []float32) Dense {
 	return d
 }
 
-// PanelRows returns rows lo to hi-1 of panel p, as an argument b of
-// MultiplyTile.
+// PanelRows returns rows lo to hi-1 of panel p, as MultiplyTile expects them in
+// its argument b.
 func (d Dense) PanelRows(p, lo, hi int) []float32 {
 	return d.values[(p*d.depth+lo)*d.cols : (p*d.depth+hi)*d.cols]
 }

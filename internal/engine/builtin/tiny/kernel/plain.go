@@ -113,7 +113,7 @@ func expFloat(x float32) float32 {
 }
 
 // foldLanes returns the sum of sixteen partial sums. It adds the upper half to
-// the lower half until one is left.
+// the lower half until one sum remains.
 func foldLanes(l *[16]float32) float32 {
 	for h := 8; h > 0; h /= 2 {
 		for i := range h {

@@ -11,8 +11,8 @@ func weightBytes(w string) *byte { return unsafe.StringData(w) } //nolint:gosec 
 type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, from *float32, ldf int)
 
 // splitTiles returns a function that multiplies any number of rows. It uses the
-// tile function with the most rows as often as possible, and another one for
-// the remaining rows. part[r] is the function for r rows.
+// tile function with the most rows as often as possible, and another tile
+// function for the remaining rows. part[r] is the function for r rows.
 func splitTiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	high := len(part) - 1
 	return func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
@@ -30,7 +30,7 @@ func splitTiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float3
 
 type transposeFunc = func(blocks int, dst *float32, ldd int, src *float32, lds int)
 
-// splitBlocks returns a function that transposes a matrix. It uses turn for
+// splitBlocks returns a function that transposes a matrix. It calls turn for
 // blocks of side×side elements, and copies the elements at the edges one by
 // one.
 func splitBlocks(side int, turn transposeFunc) func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {

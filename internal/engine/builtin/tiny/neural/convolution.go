@@ -2,7 +2,8 @@ package neural
 
 import "atelier/internal/engine/builtin/tiny/kernel"
 
-// convolution is a 3×3 convolution from in to out channels.
+// convolution is a 3×3 convolution with the given numbers of input and output
+// channels.
 type convolution struct {
 	in, out int
 	w       kernel.Dense // rows in the order [ky][kx][in]
@@ -18,10 +19,11 @@ func openConvolution(s *tensorStore, k kernel.Kernel, name string, in, out int) 
 // pixelArea is a rectangle of pixels. x1 and y1 are exclusive.
 type pixelArea struct{ x0, y0, x1, y1 int }
 
-// applyConvolution computes the pixels of area a in the buffer to. It reads the
-// same area of the buffer from and a border of one pixel around it; pixels
-// outside of the picture must be zero in from. Rows of both buffers are stride
-// pixels apart. finish is called with the rows of the result. In to, the border
+// applyConvolution applies a convolution to an area of the source buffer (from)
+// and writes the result to the same area of the target buffer (to). It also
+// reads a border of one pixel around the area; pixels outside of the picture
+// must be zero in the source. Rows of both buffers are stride pixels apart.
+// finish is called with the rows of the result. In the target, the border
 // around the area is set to zero for the next convolution.
 //
 // The three neighbours of a pixel in a row are adjacent in memory, so each row

@@ -194,8 +194,8 @@ type rotations struct {
 	half     int
 }
 
-// newRotations returns rotations by zero for a number of rows with half pairs
-// each.
+// newRotations returns rotations by zero for the given number of rows and of
+// pairs per row.
 func newRotations(rows, half int) rotations {
 	t := rotations{make([]float32, rows*half), make([]float32, rows*half), half}
 	for i := range t.cos {

@@ -38,7 +38,7 @@ type Model struct {
 }
 
 // Open checks the embedded weights and returns a model that computes with the
-// kernel k on at most workers threads.
+// kernel k on at most the given number of threads.
 func Open(k kernel.Kernel, workers int) (*Model, error) {
 	return openFiles(k, workers, embeddedFiles())
 }
@@ -147,7 +147,8 @@ func (m *Model) UnknownWords(prompt string) (unknown []string, words int) {
 }
 
 // GuessedWords returns the words of a prompt that the model knows only from
-// texts: it knows words of similar meaning, but has seen no picture.
+// texts: it can relate them to words of similar meaning, but has seen no
+// pictures of them.
 func (m *Model) GuessedWords(prompt string) []string { return m.words.guessedWords(prompt) }
 
 // Close waits until the current picture is done and stops the threads.
@@ -274,8 +275,8 @@ func (m *Model) DrawPicture(ctx context.Context, o Order, step func(done, of int
 	return toPicture(m, z), nil
 }
 
-// stepTimes returns the times of the steps, from 0 (noise) to 1 (picture). They
-// begin at from and are closer together near 0.
+// stepTimes returns the times of the steps, from 0 (noise) to 1 (picture). The
+// first time is the parameter from, and the times are closer together near 0.
 func (s sampler) stepTimes(steps int, from float64) []float64 {
 	times := []float64{from}
 	for i := 1; i <= steps; i++ {

@@ -64,8 +64,8 @@ func (t *textEncoder) reserveMemory(a *arena) {
 	a.reserveSlice(&w.mean, t.width)
 }
 
-// encodePrompt encodes a prompt and writes the result to to. It must be called
-// by the leading worker.
+// encodePrompt encodes a prompt into the given buffers. It must be called by
+// the leading worker.
 func (m *Model) encodePrompt(prompt string, to *encodedPrompt) {
 	t := &m.text
 	w := &t.work

@@ -193,7 +193,7 @@ func toFactors(v []float32) {
 	}
 }
 
-// embedPatches copies the pixels of each patch to a row of its own.
+// embedPatches copies the pixels of each patch to a separate row.
 func embedPatches(m *Model, z []float32) {
 	n := &m.transformer
 	size := n.config.Patch * 3

@@ -58,9 +58,9 @@ func (u *upscaler) reserveMemory(a *arena) {
 }
 
 // EnlargePicture returns a picture four times as wide and high. It calls report
-// with the completed fraction of the work. The network computes the colours,
-// including those of transparent pixels, which are first filled in from visible
-// pixels nearby. The alpha channel is interpolated with a cubic curve.
+// with the completed fraction of the work. The network computes the colours.
+// Transparent pixels first get the colours of visible pixels nearby. The alpha
+// channel is interpolated with a cubic curve.
 func (m *Model) EnlargePicture(ctx context.Context, p *image.NRGBA, report func(share float64)) (*image.NRGBA, error) {
 	return m.enlargeTiles(ctx, p, tileSide, report)
 }
@@ -115,8 +115,8 @@ func (m *Model) enlargeTiles(ctx context.Context, p *image.NRGBA, side int, repo
 }
 
 // upscaleTile is a part of a picture that is processed by the layers. Each
-// layer computes the tile and a margin that is one pixel narrower than that of
-// the previous layer. Pixels outside of the picture are zero.
+// layer computes the tile and a margin that is one pixel narrower than the
+// margin of the previous layer. Pixels outside of the picture are zero.
 type upscaleTile struct {
 	picture   *image.NRGBA
 	own       pixelArea
@@ -130,7 +130,7 @@ func (u *upscaler) newTile(p *image.NRGBA, own pixelArea) upscaleTile {
 	return upscaleTile{p, own, own.x0 - halo, own.y0 - halo, halo, tileSide + 2*halo}
 }
 
-// areaWithin returns the tile and a margin of round pixels, clipped to the
+// areaWithin returns the tile and a margin of the given width, clipped to the
 // picture, in coordinates of the buffer.
 func (t upscaleTile) areaWithin(round int) pixelArea {
 	width := t.picture.Rect.Dx()

@@ -13,10 +13,10 @@ import (
 // vocabulary assigns numbers to the words that the model knows.
 //
 // The words with the lowest numbers occurred in captions of the training
-// pictures and have a learned embedding. The others have only a word vector
-// that was computed from texts, so that the model can relate them to words of
-// similar meaning. Words that are not in the vocabulary all look the same to
-// the model.
+// pictures and have a learned embedding. All other words have only a word
+// vector that was computed from texts, so that the model can relate them to
+// words of similar meaning. The model cannot distinguish words that are not in
+// the vocabulary.
 type vocabulary struct {
 	numbers map[string]int
 	learned int    // words with this number or a higher one have only a word vector
@@ -60,8 +60,8 @@ func (v vocabulary) writeVector(dst []float32, number int) {
 }
 
 // numberOf returns the number of a word or, if the word is not in the
-// vocabulary, of its singular. It returns unknownWord and false if there is
-// neither.
+// vocabulary, of its singular. It returns unknownWord and false if neither is
+// in the vocabulary.
 func (v vocabulary) numberOf(w string) (int, bool) {
 	if n, ok := v.numbers[w]; ok {
 		return n, true

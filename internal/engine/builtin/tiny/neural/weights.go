@@ -87,7 +87,7 @@ type tensor struct {
 }
 
 // maxTensorSize is the largest allowed number of values of a tensor. The size
-// in a damaged index is checked against it before it is used.
+// in a damaged index is checked against this limit before the size is used.
 const maxTensorSize = 1 << 25
 
 // byteSize returns the size of a tensor in bytes. It returns -1 if the tensor

@@ -39,7 +39,7 @@ type worker struct {
 
 // phase is parallel work that is divided into n parts, which any worker may do.
 // It ends when all parts are done. A worker that arrives late finds no part
-// left, so the others need not wait for it.
+// left, so the other workers need not wait for it.
 type phase struct {
 	work    func(h *worker, i int)
 	n       int64
@@ -49,8 +49,8 @@ type phase struct {
 }
 
 // spinCount is the number of times that a waiting worker checks for work before
-// it sleeps. Together with the pauses of spinPause between the checks this
-// takes some tens of microseconds.
+// it sleeps. Together with the pauses of spinPause between the checks, this
+// wait takes some tens of microseconds.
 const spinCount, spinPause = 100, 8
 
 func newWorkerPool(hands []*worker) *workerPool {
