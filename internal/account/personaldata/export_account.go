@@ -185,8 +185,8 @@ func (aw *archiveWriter) writeCompanies(ctx context.Context, w io.Writer) error 
 	})
 }
 
-// writeBalance writes the account's balance and its ledger entries. It writes
-// the entries one by one, because there may be many.
+// writeBalance writes the account's balance and its ledger entries. It
+// streams the entries instead of loading all of them into memory.
 func (aw *archiveWriter) writeBalance(ctx context.Context, w io.Writer) error {
 	var b ledger.Balance
 	err := aw.service.DB.Read(ctx, func(tx *sqldb.Tx) error {

@@ -33,9 +33,9 @@ type Backend struct {
 	KeyHeader string       `yaml:"key_header"` // the header with the key, for AuthHeader
 	Headers   HeaderValues `yaml:"headers"`    // fixed headers of every request to the server
 
-	// RequestHeader has the key and the fixed headers, by canonical name, as
-	// they are sent to the server. SecretFiles are the files that they were
-	// read from. ReadBackends sets both.
+	// RequestHeader has the headers of every request to the server, including
+	// the one with the server's key, by canonical name. SecretFiles are the
+	// files that contain secret header values. ReadBackends sets both.
 	RequestHeader map[string]string `yaml:"-"`
 	SecretFiles   []string          `yaml:"-"`
 

@@ -156,7 +156,7 @@ func prepareHandlers(handlers []Handler) ([]*Handler, error) {
 		case h.Timeout <= 0:
 			return nil, fmt.Errorf("run queue: the handler for %q has no timeout", h.Kind)
 		case h.Every < 0 || h.Parallel < 0 || len(h.Retry) > 0 && slices.Min(h.Retry) < 0:
-			return nil, fmt.Errorf("run queue: the handler for %q has a negative setting", h.Kind)
+			return nil, fmt.Errorf("run queue: the interval, concurrency and retry times of the handler for %q must not be negative", h.Kind)
 		}
 		h.Parallel = max(h.Parallel, 1)
 		hs = append(hs, &h)

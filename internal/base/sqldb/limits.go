@@ -207,8 +207,8 @@ func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 	return b.String()
 }
 
-// longerAtServer returns the SQL statements that set the server's limits for
-// the current transaction to the given time.
+// longerAtServer returns the SQL statements that set the database server's
+// timeouts for the current transaction to limit.
 func longerAtServer(conn *pgx.Conn, limit time.Duration) string {
 	longer := "SET LOCAL statement_timeout = " + inMilliseconds(limit) + ";"
 	if hasTransactionTimeout(conn) {

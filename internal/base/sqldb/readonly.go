@@ -93,7 +93,7 @@ func inUse(index string) (bool, error) {
 	defer f.Close()
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: dmsByte, Len: 1}
 	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil {
-		return false, fmt.Errorf("read the lock of %s: %w", index, err)
+		return false, fmt.Errorf("check whether %s is locked: %w", index, err)
 	}
 	return lock.Type != syscall.F_UNLCK, nil
 }

@@ -71,7 +71,7 @@ func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 		// The transaction may have been committed despite the error. Another
 		// request with the same key returns the outcome of the transaction.
 		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.IsLockTimeout(err) {
-			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
+			err = fault.New(fault.IdempotencyKeyConflict, "A request with this idempotency key is still being processed. Try again shortly.").
 				With("reason", "in_flight").After(time.Second).Because(err)
 		}
 		return Created{}, err

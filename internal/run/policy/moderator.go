@@ -68,8 +68,9 @@ func NewModerator(o Options) (*Moderator, error) {
 	}}, nil
 }
 
-// askServer returns the path of the first text that the moderator flags. Blank
-// texts are not sent, because some endpoints reject them.
+// askServer sends the texts to the moderation server. It returns the path, in
+// the run's inputs, of the first text that the server flags. Blank texts are
+// not sent, because some endpoints reject them.
 func (m *Moderator) askServer(ctx context.Context, texts []Text) (path string, flagged bool, err error) {
 	var request struct {
 		Input []string `json:"input"`

@@ -312,7 +312,7 @@ func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 func (r *Runner) markReturned(ctx context.Context, j *job) {
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.claimOf()) })
 	if err != nil {
-		r.Log.Warn("another worker has the run, and the lost attempt could not be recorded; it counts as failed", "run", j.run.ID, "error", err)
+		r.Log.Warn("could not record that another worker has taken over the run; this attempt counts as failed", "run", j.run.ID, "error", err)
 	}
 }
 
