@@ -152,7 +152,7 @@ func TestUnverifiedPeopleBrowse(t *testing.T) {
 		s := m.with(func(p *api.Parts) { p.Gate = &gate }, nil)
 		s.token = m.site.Device(getJSON[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID
 
-		leaving := []string{"POST /api/v2/auth/device/revoke", "POST /api/v2/auth/sign-out-everywhere"}
+		leaving := []string{"POST /api/v2/auth/device/revoke", "POST /api/v2/auth/sign-out-everywhere", "DELETE /api/v2/sessions/{session_id}"}
 		secret := []string{"GET /api/v2/webhook-secret"}
 		for _, e := range endpoints {
 			if e.class == toAll || slices.Contains(leaving, e.route) || e.route == "POST /api/v2/generate/preview-cost" {
