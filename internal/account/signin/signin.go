@@ -182,8 +182,8 @@ type WebToken struct {
 // IssueWebToken returns a web token for the session with a cookie. allow is
 // called with the session's id before anything is written and can refuse, for
 // example because of a rate limit.
-func (s *Service) IssueWebToken(ctx context.Context, cookie, address string, allow func(sessionID string) error) (WebToken, error) {
-	live, err := s.FindSession(ctx, cookie, address)
+func (s *Service) IssueWebToken(ctx context.Context, cookie string, allow func(sessionID string) error) (WebToken, error) {
+	live, err := session.Find(ctx, s.DB, cookie, s.Now())
 	if err != nil {
 		return WebToken{}, err
 	}

@@ -29,9 +29,9 @@ type Profile struct {
 	Updated    time.Time
 }
 
-// Place is a person's membership in a team, or a SCIM seat: the team membership
+// TeamSeat is a person's membership in a team, or a SCIM seat: the team membership
 // of a deactivated user, stored for a later activation.
-type Place struct {
+type TeamSeat struct {
 	TeamID, Team    string // id and name of the team
 	PersonID, Email string
 	Active          bool // false for the SCIM seat of a deactivated user
@@ -149,20 +149,20 @@ func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 // PlacesIn returns the memberships and SCIM seats in the given teams of a
 // company, or in all its teams if teamIDs is nil. It returns at most limit of
 // them, ordered by team name and e-mail address.
-func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []string, limit int) ([]Place, error) {
+func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []string, limit int) ([]TeamSeat, error) {
 	if teamIDs != nil && len(teamIDs) == 0 {
 		return nil, nil
 	}
-	return groupPlaces(ctx, tx, companyID, "t.id", teamIDs, limit)
+	return groupSeats(ctx, tx, companyID, "t.id", teamIDs, limit)
 }
 
 // PlacesOf returns the memberships and SCIM seats of the given people in a
 // company's teams, ordered by team name and e-mail address.
-func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []string) ([]Place, error) {
+func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []string) ([]TeamSeat, error) {
 	if len(personIDs) == 0 {
 		return nil, nil
 	}
-	return groupPlaces(ctx, tx, companyID, "p.id", personIDs, -1)
+	return groupSeats(ctx, tx, companyID, "p.id", personIDs, -1)
 }
 
 // OwnsDomain reports whether the domain of an e-mail address is a verified domain

@@ -835,10 +835,10 @@ func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 		g.ID, g.CompanyID, g.ExternalID, sqldb.At(tx.Now))
 }
 
-// groupPlaces returns the team memberships and SCIM seats whose column (a team
+// groupSeats returns the team memberships and SCIM seats whose column (a team
 // id or person id) is one of ids, or all of them if ids is empty. A negative
 // limit means no limit.
-func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
+func groupSeats(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]TeamSeat, error) {
 	args := []any{companyID}
 	among := ""
 	most := ""
@@ -858,7 +858,7 @@ func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, id
 	return sqldb.All(ctx, tx, `
 		SELECT id, name, person_id, email, active FROM (`+from("team_member", "TRUE")+` UNION ALL `+from("scim_seat", "FALSE")+`) w
 		ORDER BY name, id, email_key, person_id`+most, args,
-		func(row sqldb.Scanner) (pl Place, err error) {
+		func(row sqldb.Scanner) (pl TeamSeat, err error) {
 			err = row.Scan(&pl.TeamID, &pl.Team, &pl.PersonID, &pl.Email, &pl.Active)
 			return pl, err
 		})

@@ -169,13 +169,6 @@ func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 	return out
 }
 
-// WithInputs returns the representation of the run together with its inputs, as
-// JSON by field key.
-func (r RunJSON) WithInputs(rec Record) RunJSON {
-	r.Inputs = json.RawMessage(rec.Inputs)
-	return r
-}
-
 func outputJSON(links library.URLSigner, r run.Run, o run.Output, viewerID string) OutputJSON {
 	out := OutputJSON{
 		ID:        r.LibraryID + ":" + o.ID,

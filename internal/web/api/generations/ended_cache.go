@@ -7,7 +7,10 @@ const maxEnded = 4096
 
 // cacheKey identifies the response about an ended run for one account and one
 // viewer.
-type cacheKey struct{ runID, accountID, viewerID string }
+type cacheKey struct {
+	runID, accountID, viewerID string
+	withInputs                 bool
+}
 
 // EndedCache caches the encoded responses about runs that have ended, for the
 // current second, in which the signed URLs stay the same. Later changes of

@@ -8,7 +8,7 @@ import (
 func TestEndedRunsAreKeptForASecond(t *testing.T) {
 	t.Parallel()
 	var e EndedCache
-	anna := cacheKey{"run", "account", "anna"}
+	anna := cacheKey{"run", "account", "anna", false}
 	e.keepBody(anna, 5, []byte("a"))
 	for _, c := range []struct {
 		name   string
@@ -17,9 +17,9 @@ func TestEndedRunsAreKeptForASecond(t *testing.T) {
 		want   string
 	}{
 		{"the same", anna, 5, "a"},
-		{"another run", cacheKey{"other", "account", "anna"}, 5, ""},
-		{"another account", cacheKey{"run", "other", "anna"}, 5, ""},
-		{"another viewer", cacheKey{"run", "account", "bert"}, 5, ""},
+		{"another run", cacheKey{"other", "account", "anna", false}, 5, ""},
+		{"another account", cacheKey{"run", "other", "anna", false}, 5, ""},
+		{"another viewer", cacheKey{"run", "account", "bert", false}, 5, ""},
 		{"a second later", anna, 6, ""},
 		{"a second before", anna, 4, ""},
 	} {
@@ -27,16 +27,16 @@ func TestEndedRunsAreKeptForASecond(t *testing.T) {
 			t.Errorf("%s = %q, want %q", c.name, got, c.want)
 		}
 	}
-	e.keepBody(cacheKey{"run", "account", "bert"}, 6, []byte("b"))
+	e.keepBody(cacheKey{"run", "account", "bert", false}, 6, []byte("b"))
 	if e.findBody(anna, 6) != nil {
 		t.Error("what was shown a second ago is shown again")
 	}
 	e.DropAll()
-	if e.findBody(cacheKey{"run", "account", "bert"}, 6) != nil {
+	if e.findBody(cacheKey{"run", "account", "bert", false}, 6) != nil {
 		t.Error("what was forgotten is shown")
 	}
 	for i := range maxEnded + 1 {
-		e.keepBody(cacheKey{fmt.Sprint(i), "", ""}, 7, []byte("x"))
+		e.keepBody(cacheKey{fmt.Sprint(i), "", "", false}, 7, []byte("x"))
 	}
 	if len(e.bodies) > maxEnded {
 		t.Errorf("%d are kept", len(e.bodies))

@@ -73,15 +73,13 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if withInputs {
-		rec, err := h.Runs.PollRun(r.Context(), call.Principal, id)
-		if err != nil {
-			return err
-		}
-		return h.replyRun(w, http.StatusOK, call, rec, true)
-	}
 
-	key := cacheKey{runID: id, accountID: call.Principal.AccountID, viewerID: call.Principal.PersonID}
+	key := cacheKey{
+		runID:      id,
+		accountID:  call.Principal.AccountID,
+		viewerID:   call.Principal.PersonID,
+		withInputs: withInputs,
+	}
 	second := h.Links.Now().Unix()
 	body := h.Ended.findBody(key, second)
 	if body == nil {
@@ -90,9 +88,9 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if !rec.State.IsEnded() {
-			return h.replyRun(w, http.StatusOK, call, rec, false)
+			return h.replyRun(w, http.StatusOK, call, rec, withInputs)
 		}
-		body, err = json.Marshal(rec.RunJSON(h.Links, call.Principal.PersonID))
+		body, err = json.Marshal(h.asRun(call, rec, withInputs))
 		if err != nil {
 			return fmt.Errorf("encode response: %w", err)
 		}
@@ -117,14 +115,21 @@ func readInclude(p *rest.Params) bool {
 // replyRun responds with a run, and its inputs if withInputs is true. Unless
 // the run has ended, Retry-After says when to request it again.
 func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record, withInputs bool) error {
-	answer := rec.RunJSON(h.Links, call.Principal.PersonID)
-	if withInputs {
-		answer = answer.WithInputs(rec)
-	}
+	answer := h.asRun(call, rec, withInputs)
 	if !rec.State.IsEnded() {
 		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
 	}
 	return rest.Reply(w, status, answer)
+}
+
+// asRun converts a run to its API representation for the caller, with the
+// run's inputs if withInputs is true.
+func (h *Handler) asRun(call *rest.Call, rec generation.Record, withInputs bool) generation.RunJSON {
+	one := rec.RunJSON(h.Links, call.Principal.PersonID)
+	if withInputs {
+		one.Inputs = json.RawMessage(rec.Inputs)
+	}
+	return one
 }
 
 // cancelGeneration serves POST /api/v2/generate/{request_id}/cancel: it
@@ -175,11 +180,7 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 	records, hasMore, next := rest.Cut(page, records, func(rec generation.Record) (string, string) { return rest.Micros(rec.Created), rec.ID })
 	return rest.Reply(w, http.StatusOK, generationList{
 		Data: rest.Convert(records, func(rec generation.Record) generation.RunJSON {
-			one := rec.RunJSON(h.Links, call.Principal.PersonID)
-			if withInputs {
-				one = one.WithInputs(rec)
-			}
-			return one
+			return h.asRun(call, rec, withInputs)
 		}),
 		HasMore:    hasMore,
 		NextCursor: next,

@@ -68,7 +68,7 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	after, err := rest.LibraryPlace(page)
+	after, err := rest.LibraryCursor(page)
 	if err != nil {
 		return err
 	}

@@ -43,9 +43,9 @@ func ClientOf(r *http.Request) session.Client {
 	return session.Client{UserAgent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
 }
 
-// LibraryPlace returns the cursor of the last item of the previous page, for
+// LibraryCursor returns the cursor of the last item of the previous page, for
 // lists of package library. It returns nil for the first page.
-func LibraryPlace(p Page) (*library.Cursor, error) {
+func LibraryCursor(p Page) (*library.Cursor, error) {
 	if p.After == nil {
 		return nil, nil
 	}

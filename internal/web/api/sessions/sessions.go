@@ -59,7 +59,7 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) error {
 		return session.ErrSignedOut
 	}
 
-	token, err := h.SignIn.IssueWebToken(r.Context(), cookie.Value, rest.ClientOf(r).Address, func(sessionID string) error {
+	token, err := h.SignIn.IssueWebToken(r.Context(), cookie.Value, func(sessionID string) error {
 		return rest.CheckRate(h.Issued, sessionID)
 	})
 	if err != nil {

@@ -127,7 +127,7 @@ func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	after, err := rest.LibraryPlace(page)
+	after, err := rest.LibraryCursor(page)
 	if err != nil {
 		return err
 	}
