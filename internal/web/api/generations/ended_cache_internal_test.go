@@ -20,6 +20,7 @@ func TestEndedRunsAreKeptForASecond(t *testing.T) {
 		{"another run", cacheKey{"other", "account", "anna", false}, 5, ""},
 		{"another account", cacheKey{"run", "other", "anna", false}, 5, ""},
 		{"another viewer", cacheKey{"run", "account", "bert", false}, 5, ""},
+		{"with inputs", cacheKey{"run", "account", "anna", true}, 5, ""},
 		{"a second later", anna, 6, ""},
 		{"a second before", anna, 4, ""},
 	} {
