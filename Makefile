@@ -11,13 +11,13 @@ RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo "-race $(patsubst %,'-
 # Tests that drive the program from outside, and tests of pixels, sound and models: make test runs them without the race
 # detector, make race with it.
 PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... ./internal/engine/builtin/...
-GOTEST  := $(GO) test -vet=off -timeout 30m
+GOTEST  := $(GO) test -vet=off -timeout 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo programs test race check generate swagger bench chaos sdcpp clean
+.PHONY: help build run demo programs test race check generate swagger studio studio-dev studio-bench lighthouse pictures clients faults bench chaos sdcpp clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/atelier
 	$(GO) build -buildvcs=auto -o $(BIN) ./cmd/atelier
@@ -31,35 +31,69 @@ demo: programs build ## run three tools on a service that is there for that only
 programs: ## install what the tools for speech, music and video need, where that can be done
 	@build/programs
 
-test: ## all tests, on SQLite and on PostgreSQL
+test: export ATELIER_TEST_SCREENS ?= $(CURDIR)/bin/screens
+test: ## all tests, on SQLite and on PostgreSQL, with pictures of every page in bin/screens
 	@test -n "$(RACE)" || echo "without the race detector: it needs gcc (apt-get install gcc)"
-	@plain=$$($(GO) list $(PLAIN)) && watched=$$($(GO) list ./... | grep -vxF "$$plain") && \
-		$(GO) run ./test/report $(GOTEST) -p 1 $$plain -- $(GOTEST) $(RACE) $$watched
+	@build/studio --test
+	@plain=$$($(GO) list $(PLAIN)) && watched=$$($(GO) list ./... atelier/client/... | grep -vxF "$$plain") && \
+		$(GO) run ./test/report $(GOTEST) -p 1 $$plain -- $(GOTEST) -p 1 $(RACE) $$watched
 
 race: ## all tests with the race detector, those of pixels, sound and models too
-	$(GO) run ./test/report $(GOTEST) -timeout 90m $(RACE) ./test/... ./...
+	$(GO) run ./test/report $(GOTEST) -timeout 90m $(RACE) ./test/... ./... atelier/client/...
 
 check: ## format, vet, staticcheck, lint, known vulnerabilities, and whether generated and fetched files are fresh
 	@test -z "$$(gofmt -l api build client cmd internal test tools)" || { echo "not formatted:"; gofmt -l api build client cmd internal test tools; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet ./... atelier/client/...
 	$(GO) vet -tags failpoint ./internal/base/failpoint
-	$(TOOL) staticcheck ./...
+	$(TOOL) staticcheck ./... atelier/client/...
 	$(GO) tool -modfile=build/lint/go.mod golangci-lint run ./...
+	cd client && $(GO) tool -modfile=../build/lint/go.mod golangci-lint run ./...
 	@GO="$(GO)" build/vulnerabilities
 	@build/fresh
 	@build/swagger --check
+	@build/studio --check
+	$(GO) run ./build/clients --check
+	@build/clients/js --check
 
-generate: ## write generated files anew
+generate: ## write generated files anew, those of the client libraries and of the studio too (needs Node)
 	$(GO) generate ./...
+	$(GO) run ./build/clients
+	@build/clients/js
+	@build/studio --types
 
 swagger: ## fetch the Swagger UI that internal/web/reference/swagger-ui/VERSION names
 	@build/swagger
+
+studio: ## build the studio in web/ into web/dist, which is committed (needs Node)
+	@build/studio
+
+studio-dev: ## serve the studio with hot reload, against a service that runs on http://localhost:8080
+	@build/studio --dev
+
+pictures: ## take the pictures of the documentation anew (needs Chromium)
+	ATELIER_DOC_PICTURES=$(CURDIR)/docs/studio $(GO) test -count=1 -timeout 30m -run TestStudioPictures ./test/e2e
 
 bench: ## measure against a bare handler, the bare SQL and the processor's peak, in one run
 	$(GO) run ./test/bench
 
 chaos: ## kill the program 200 times on either database, under load
 	$(GO) test -count=1 -timeout 60m -v -run TestChaos ./test/chaos -args -kills 200
+
+clients: ## write the generated parts of the client libraries only, and build the JavaScript one (needs Node)
+	$(GO) generate ./build/clientgen
+	$(GO) run ./build/clients
+	@build/clients/js
+
+faults: ## let each client library make 200 runs through broken connections and a service that is killed
+	$(GO) test -count=1 -timeout 90m -v -run 'TestFaults$$' ./test/clients -args -creates 200
+
+studio-bench: ## measure the studio in a browser: a library of 100,000 results, and a board of 1,000 pictures for ten minutes
+	$(GO) test -count=1 -timeout 60m -v -run 'TestStudioLibraryScroll|TestStudioBoardPan' ./test/e2e -args -studio-items 100000 -studio-use 10m -studio-strict
+
+lighthouse: ## let Lighthouse judge the studio's first page (npm install -g lighthouse), on a machine that does nothing else
+	@LIGHTHOUSE=$${ATELIER_LIGHTHOUSE:-$$(command -v lighthouse)}; \
+	if [ -z "$$LIGHTHOUSE" ]; then echo "skipped: Lighthouse is not installed (npm install -g lighthouse; version 12 for Node 20, 13 for Node 22.19 and newer)"; exit 0; fi; \
+	ATELIER_LIGHTHOUSE=$$LIGHTHOUSE $(GO) test -count=1 -timeout 30m -v -run TestStudioLighthouse ./test/e2e
 
 sdcpp: ## test the adapters with the server of stable-diffusion.cpp, which is built first (needs cmake and g++)
 	ATELIER_TEST_SDCPP=1 $(GO) test -count=1 -timeout 90m -v -run TestStableDiffusionCpp ./internal/engine/a1111

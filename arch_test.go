@@ -24,15 +24,16 @@ import (
 // names. ARCHITECTURE.md has the same layers as a drawing.
 var layers = []map[string][]string{
 	{ // the lowest layer
-		".": nil, "api": nil, "client": nil, "tools": nil,
+		".": nil, "api": nil, "client": nil, "docs": nil, "tools": nil, "web": nil,
 		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
+		"internal/cli/profile": {"client"}, "internal/cli/selectjson": nil, "internal/cli/term": nil,
 		"internal/base/netguard": nil, "internal/base/memory": {"internal/base/lowpriority"}, "internal/base/lowpriority": nil,
 		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint"}, "internal/base/seal": {"internal/base/sqldb"},
 	},
 	{ // capabilities, which do not import each other
 		"internal/file/asset": nil, "internal/base/audit": nil, "internal/file/blob": nil, "internal/catalog/catalog": nil, "internal/web/certificate": nil, "internal/people/company": nil, "internal/people/credential": nil, "internal/base/cursor": nil,
 		"internal/people/device": nil, "internal/people/idtoken": nil, "internal/base/keyring": nil, "internal/notify/mail": nil, "internal/people/oidc": nil,
-		"internal/file/media": nil, "internal/people/person": nil, "internal/run/policy": nil, "internal/base/queue": nil, "internal/base/ratelimit": nil, "internal/money/report": nil, "internal/run/run": nil,
+		"internal/file/media": nil, "internal/people/person": nil, "internal/run/node": nil, "internal/run/policy": nil, "internal/base/queue": nil, "internal/base/ratelimit": nil, "internal/money/report": nil, "internal/run/run": nil,
 		"internal/people/session": nil, "internal/base/throttle": nil,
 		"internal/base/pubsub": nil, "internal/engine": nil, "internal/engine/builtin/pixels": {"internal/engine"}, "internal/engine/builtin/imageengine": {"internal/engine", "internal/engine/builtin/pixels"}, "internal/engine/scriptengine": {"internal/engine"},
 		"internal/engine/builtin/tiny":  {"internal/engine", "internal/engine/builtin/pixels", "internal/engine/builtin/tiny/neural"},
@@ -59,7 +60,7 @@ var layers = []map[string][]string{
 	},
 	{ // coordinators
 		"internal/web/access": nil, "internal/catalog/toolsync": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,
-		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library", "internal/people/principal"}, "internal/file/library": {"internal/file/ingest"},
+		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library", "internal/people/principal"}, "internal/file/library": {"internal/file/ingest"}, "internal/file/resumable": {"internal/file/ingest", "internal/file/library"},
 		"internal/run/generation":       {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
 		"internal/run/runner":           {"internal/run/generation", "internal/file/ingest"},
 		"internal/account/companyadmin": {"internal/money/budget", "internal/notify/mailqueue"},
@@ -76,11 +77,12 @@ var layers = []map[string][]string{
 			"internal/notify/mailqueue", "internal/account/flow", "internal/account/verification", "internal/account/accesstoken", "internal/account/profile",
 			"internal/account/signin", "internal/account/signup", "internal/account/openidlogin", "internal/account/devicelogin",
 		},
-		"internal/account/personaldata":   {"internal/board", "internal/file/library"},
+		"internal/account/operator":       {"internal/run/generation"},
+		"internal/account/personaldata":   {"internal/board", "internal/file/library", "internal/file/resumable"},
 		"internal/operate/inspect":        {"internal/money/budget"},
-		"internal/operate/backup":         {"internal/file/library"},
+		"internal/operate/backup":         {"internal/file/library", "internal/file/resumable"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
-		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/board", "internal/run/runner"},
+		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/file/resumable", "internal/board", "internal/run/runner"},
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,
@@ -88,10 +90,11 @@ var layers = []map[string][]string{
 		"internal/web/api/accesstokens": apiResource(), "internal/web/api/boards": apiResource(), "internal/web/api/companies": apiResource(),
 		"internal/web/api/devices": apiResource("me"), "internal/web/api/generations": apiResource("filebody"), "internal/web/api/invitations": apiResource(),
 		"internal/web/api/library": apiResource(), "internal/web/api/me": apiResource(), "internal/web/api/media": apiResource("filebody"),
-		"internal/web/api/reports": apiResource(), "internal/web/api/sessions": apiResource(), "internal/web/api/teams": apiResource(), "internal/web/api/tools": apiResource(),
-		"internal/web/api/uploads": apiResource("filebody"), "internal/web/api/webhooks": apiResource("generations"),
-		"internal/web/api":       apiResource("accesstokens", "boards", "companies", "devices", "filebody", "generations", "invitations", "library", "me", "media", "reports", "sessions", "teams", "tools", "uploads", "webhooks"),
-		"internal/web/reference": {"internal/web/httpd"}, "internal/web/scim": {"internal/web/httpd"}, "internal/web/pages": {"internal/web/httpd"},
+		"internal/web/api/ledger": apiResource(), "internal/web/api/operator": apiResource(), "internal/web/api/reports": apiResource(), "internal/web/api/sessions": apiResource(), "internal/web/api/teams": apiResource(), "internal/web/api/tools": apiResource(),
+		"internal/web/api/uploads": apiResource("filebody"), "internal/web/api/events": apiResource("boards", "generations", "me"), "internal/web/api/webhooks": apiResource("generations"),
+		"internal/web/api":  apiResource("accesstokens", "boards", "companies", "devices", "events", "filebody", "generations", "invitations", "ledger", "library", "me", "media", "operator", "reports", "sessions", "teams", "tools", "uploads", "webhooks"),
+		"internal/web/docs": {"internal/web/httpd"}, "internal/web/reference": {"internal/web/httpd"}, "internal/web/scim": {"internal/web/httpd"}, "internal/web/pages": {"internal/web/httpd", "internal/web/studio"},
+		"internal/web/studio": {"internal/web/httpd"},
 	},
 	{"cmd/atelier": nil},
 }
@@ -112,12 +115,12 @@ var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobte
 	"internal/testkit/browser", "internal/account/accounttest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/run/generation/generationtest",
-	"test/report", "test/bench", "test/clients", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go"}
+	"test/report", "test/bench", "test/clients", "test/clients/driver", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go"}
 
 // https are the packages that may use net/http. Most of them serve requests;
 // blob, certificate, oidc, policy, webhook and the engines of model servers send
 // them.
-var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/reference", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages",
+var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/docs", "internal/web/reference", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages", "internal/web/studio",
 	"internal/base/telemetry", "internal/notify/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 
@@ -131,6 +134,7 @@ var groups = []struct {
 	imports []string
 }{
 	{"base", nil},
+	{"cli", nil},
 	{"people", []string{"base"}},
 	{"notify", []string{"base", "people"}},
 	{"file", []string{"base", "people"}},
@@ -166,7 +170,7 @@ var parsedSources = sync.OnceValues(func() ([]source, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "s3server" || d.Name() == "acmeserver" || p == "build" || p == "data") {
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "s3server" || d.Name() == "acmeserver" || p == "build" || p == "data") {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(p, ".go") {
@@ -284,7 +288,7 @@ func TestSQLStaysInStores(t *testing.T) {
 func TestClockAndInit(t *testing.T) {
 	t.Parallel()
 	for _, s := range sources(t) {
-		if s.test() || strings.HasPrefix(s.dir, "cmd/") {
+		if s.test() || strings.HasPrefix(s.dir, "cmd/") || s.dir == "client" { // the client is for other programs, which have one clock
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -348,7 +352,8 @@ var ownerOf = map[string]string{
 	"catalog":       "internal/catalog/catalog", // one row, inserted by a migration
 	"deployment":    "internal/base/keyring",    // single values; each package uses names of its own
 	"kit":           "internal/catalog/catalog",
-	"storage_shard": "internal/file/quota", // rows inserted by a migration
+	"ledger_day":    "internal/money/ledger", // rows inserted by a trigger
+	"storage_shard": "internal/file/quota",   // rows inserted by a migration
 	"tool_tag":      "internal/catalog/catalog",
 }
 

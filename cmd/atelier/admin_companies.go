@@ -35,7 +35,7 @@ func (c companyListCmd) Run(p *program) error {
 		name:    "companies",
 		columns: []string{"ID", "NAME", "PLAN", "CREATED"},
 		read: func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []companyRow, err error) {
-			all, err := company.List(ctx, tx, cursor, limit)
+			all, err := company.List(ctx, tx, "", cursor, limit)
 			for _, one := range all {
 				rows = append(rows, newCompanyRow(one))
 			}

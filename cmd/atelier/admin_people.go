@@ -130,7 +130,7 @@ func (c personListCmd) readPeople(ctx context.Context, tx *sqldb.Tx, cursor stri
 			members = append(members, m.Member)
 		}
 	default:
-		all, err := person.List(ctx, tx, cursor, limit)
+		all, err := person.List(ctx, tx, "", cursor, limit)
 		for _, who := range all {
 			rows = append(rows, newPersonRow(who))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/cli/term"
 	"atelier/internal/operate/backup"
 )
 
@@ -61,7 +62,7 @@ func (c backupCmd) Run(p *program) error {
 
 	var made backup.Report
 	began := time.Now()
-	if c.File == "-" && isTerminal(p.stdout) {
+	if c.File == "-" && term.IsTerminal(p.stdout) {
 		return usageError{errors.New("standard output is a terminal: redirect the archive to a file or a program")}
 	}
 	if c.File == "-" {

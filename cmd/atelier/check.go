@@ -15,6 +15,7 @@ import (
 	"atelier/internal/file/asset"
 	"atelier/internal/file/library"
 	"atelier/internal/file/quota"
+	"atelier/internal/file/resumable"
 	"atelier/internal/money/budget"
 	"atelier/internal/money/ledger"
 	"atelier/internal/money/report"
@@ -58,7 +59,11 @@ func (c checkCmd) Run(p *program) error {
 		verify = kept.VerifyFiles
 		intact = "every file is intact"
 	}
-	if err := verify(p.ctx, func(problem string) { list = append(list, violation{"every file is intact", problem}) }); err != nil {
+	report := func(problem string) { list = append(list, violation{"every file is intact", problem}) }
+	if err := verify(p.ctx, report); err != nil {
+		return err
+	}
+	if err := resumable.VerifyParts(p.ctx, db, blobs, report); err != nil {
 		return err
 	}
 	held += ", and " + intact
@@ -90,7 +95,7 @@ type violation struct {
 // held is a human-readable summary of the passed checks.
 func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
-		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, resumable.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
 	found, err := db.VerifyChecks(ctx, checks)
 	if err != nil {
 		return nil, "", err

@@ -1,16 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
 	"atelier/internal/base/config"
+	"atelier/internal/cli/selectjson"
+	"atelier/internal/cli/term"
+	"atelier/internal/web/api/operator"
 )
 
 // streams has the environment, the input and the outputs of the program.
@@ -26,24 +34,43 @@ type streams struct {
 type cli struct {
 	config.Config `embed:""`
 
-	Serve    serveCmd    `cmd:"" settings:"all" help:"Run the service."`
-	Migrate  migrateCmd  `cmd:"" settings:"connections" help:"Migrate the database to this version's schema; creates it if it does not exist."`
-	Check    checkCmd    `cmd:"" settings:"connections,secret,blobs,s3.,limits." help:"Check the invariants of the database; writes nothing."`
-	Backup   backupCmd   `cmd:"" settings:"connections,secret,blobs,s3." help:"Back up an installation into one file while it runs."`
-	Restore  restoreCmd  `cmd:"" settings:"connections,secret,blobs,runs." help:"Restore a backup into a new data folder."`
-	Admin    adminCmd    `cmd:"" settings:"connections,secret" help:"Manage people, companies and credentials."`
-	Tools    toolsCmd    `cmd:"" help:"Check, apply, list and import the tools of the catalog."`
-	Generate generateCmd `cmd:"" settings:"none" help:"Run a tool on a service and save the results."`
-	Keys     keysCmd     `cmd:"" settings:"connections,secret" help:"Manage the keys that sign ID tokens."`
-	Settings settingsCmd `cmd:"" name:"config" settings:"all" help:"Print the current settings and the source of each."`
-	Version  versionCmd  `cmd:"" help:"Print the version, its commit and date (same as --version)."`
-	Notice   noticeCmd   `cmd:"" help:"Print the licences of the works that the picture model was trained on."`
-	Help     helpCmd     `cmd:"" settings:"none" help:"Show all commands and settings, or how to use one command."`
+	Login      loginCmd      `cmd:"" group:"use" settings:"none" help:"Sign in to a service."`
+	Logout     logoutCmd     `cmd:"" group:"use" settings:"none" help:"Sign out of a service."`
+	Whoami     whoamiCmd     `cmd:"" group:"use" settings:"none" help:"Show who you are, and the balances of your accounts."`
+	Profiles   profilesCmd   `cmd:"" group:"use" settings:"none" help:"List the services you are signed in to, and choose one."`
+	Tools      toolsCmd      `cmd:"" group:"use" help:"List and show tools; check, apply and import those of an installation."`
+	Run        runCmd        `cmd:"" group:"use" aliases:"generate" settings:"none" help:"Run a tool on a service and save the results."`
+	Runs       runsCmd       `cmd:"" group:"use" settings:"none" help:"List, show and cancel runs."`
+	Watch      watchCmd      `cmd:"" group:"use" settings:"none" help:"Follow runs until they end."`
+	Library    libraryCmd    `cmd:"" group:"use" settings:"none" help:"List, show, delete and restore results."`
+	Download   downloadCmd   `cmd:"" group:"use" settings:"none" help:"Download results and uploads."`
+	Upload     uploadCmd     `cmd:"" group:"use" settings:"none" help:"Upload files as inputs of runs."`
+	Boards     boardsCmd     `cmd:"" group:"use" settings:"none" help:"Manage boards."`
+	Tokens     tokensCmd     `cmd:"" group:"use" settings:"none" help:"Manage your access tokens."`
+	Devices    devicesCmd    `cmd:"" group:"use" settings:"none" help:"List your devices and browsers, and sign them out."`
+	Reports    reportsCmd    `cmd:"" group:"use" settings:"none" help:"Report the usage of a company."`
+	Webhooks   webhooksCmd   `cmd:"" group:"use" settings:"none" help:"Receive webhooks on this machine, and see their deliveries."`
+	Completion completionCmd `cmd:"" group:"use" settings:"none" help:"Print the script that completes commands in a shell."`
+	Serve      serveCmd      `cmd:"" group:"operate" settings:"all" help:"Run the service."`
+	Migrate    migrateCmd    `cmd:"" group:"operate" settings:"connections" help:"Migrate the database to this version's schema; creates it if it does not exist."`
+	Check      checkCmd      `cmd:"" group:"operate" settings:"connections,secret,blobs,s3.,limits." help:"Check the invariants of the database; writes nothing."`
+	Backup     backupCmd     `cmd:"" group:"operate" settings:"connections,secret,blobs,s3." help:"Back up an installation into one file while it runs."`
+	Restore    restoreCmd    `cmd:"" group:"operate" settings:"connections,secret,blobs,runs." help:"Restore a backup into a new data folder."`
+	Admin      adminCmd      `cmd:"" group:"operate" settings:"connections,secret" help:"Manage people, companies and credentials."`
+	Keys       keysCmd       `cmd:"" group:"operate" settings:"connections,secret" help:"Manage the keys that sign ID tokens."`
+	Settings   settingsCmd   `cmd:"" group:"operate" name:"config" settings:"all" help:"Print the current settings and the source of each."`
+	Version    versionCmd    `cmd:"" group:"other" help:"Print the version, its commit and date (same as --version)."`
+	Notice     noticeCmd     `cmd:"" group:"other" help:"Print the licences of the works that the picture model was trained on."`
+	Help       helpCmd       `cmd:"" group:"other" settings:"none" help:"Show all commands and settings, or how to use one command."`
+	Complete   completeCmd   `cmd:"" group:"other" name:"__complete" hidden:"" settings:"none" help:"Print the words that can follow in a command line; shells call it."`
 }
 
-// usageError is the error for an invalid command line, after which the program
-// exits with status 2.
-type usageError struct{ error }
+// commandGroups are the groups of commands in the help.
+var commandGroups = []kong.Group{
+	{Key: "use", Title: "Commands that use a service:"},
+	{Key: "operate", Title: "Commands that operate a service on this machine:"},
+	{Key: "other", Title: "Other commands:"},
+}
 
 // installation opens the database, keys, files and engines that the settings
 // specify.
@@ -59,6 +86,11 @@ type program struct {
 	ctx     context.Context
 	sources *config.Sources
 	kong    *kong.Context
+	// onRetry is told before a client repeats a request, if it is not nil.
+	onRetry func(err error, wait time.Duration)
+	// patient commands repeat requests for minutes, because they have begun
+	// something that should be finished.
+	patient bool
 }
 
 // runCommand parses the command line and runs the command.
@@ -70,13 +102,13 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 		args = append([]string{"version"}, args[1:]...)
 	}
 
-	var c cli
 	sources, err := config.NewSources(args, s.getenv)
 	if err != nil {
 		return err
 	}
+	grammar, cfg := newGrammar(args[0])
 	exited := false
-	parser, err := kong.New(&c,
+	parser, err := kong.New(grammar,
 		kong.Name("atelier"),
 		kong.Description("Runs media generation jobs on behalf of signed-in people. "+
 			"Every setting can be given in a YAML file, as an ATELIER_… variable or as a flag; atelier config lists them."),
@@ -85,6 +117,7 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 		kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
 		kong.Help(printHelp),
+		kong.ExplicitGroups(commandGroups),
 		helpWords,
 	)
 	if err != nil {
@@ -95,16 +128,16 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 		return nil
 	}
 	if err != nil {
-		return usageError{err}
+		return usageError{explainParseError(err)}
 	}
 	if err := refuseUnused(k); err != nil {
 		return usageError{err}
 	}
-	if err := sources.Locate(k, c.Config.CheckSettings()); err != nil {
+	if err := sources.Locate(k, cfg.CheckSettings()); err != nil {
 		return usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	p := &program{
-		installation: installation{streams: s, cfg: &c.Config},
+		installation: installation{streams: s, cfg: cfg},
 		ctx:          ctx,
 		sources:      sources,
 		kong:         k,
@@ -114,7 +147,79 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 			fmt.Fprintln(s.stderr, "atelier: warning:", warning)
 		}
 	}
-	return k.Run(p)
+	return p.runSelecting(k)
+}
+
+// explainParseError leaves the empty value out of the list of a flag's values: it
+// only means that the flag is not given.
+func explainParseError(err error) error {
+	text := err.Error()
+	if clean := strings.Replace(text, `one of "",`, `one of `, 1); clean != text {
+		return errors.New(clean)
+	}
+	return err
+}
+
+// allCommands are the commands that need the definition of all others.
+var allCommands = []string{"help", "__complete"}
+
+// newGrammar returns the definition of the command line for Kong, and the
+// settings in it. If the first argument is a command, it is the only one in the
+// definition: Kong reads the tags of every flag of every command, which takes
+// longer than most commands.
+func newGrammar(first string) (grammar any, cfg *config.Config) {
+	all := reflect.TypeFor[cli]()
+	settings, _ := all.FieldByName("Config")
+	settings.Anonymous = false // reflect.StructOf refuses embedded types with methods; the tag embeds it
+	for i := range all.NumField() {
+		command := all.Field(i)
+		names := []string{cmp.Or(command.Tag.Get("name"), strings.ToLower(command.Name)), command.Tag.Get("aliases")}
+		if _, isCommand := command.Tag.Lookup("cmd"); !isCommand || !slices.Contains(names, first) || slices.Contains(allCommands, first) {
+			continue
+		}
+		one := reflect.New(reflect.StructOf([]reflect.StructField{settings, command}))
+		return one.Interface(), one.Elem().Field(0).Addr().Interface().(*config.Config)
+	}
+	var c cli
+	return &c, &c.Config
+}
+
+// runSelecting runs the command. With --select the command prints JSON, and the
+// selected parts of it are printed instead.
+func (p *program) runSelecting(k *kong.Context) error {
+	text := ""
+	for _, f := range k.Flags() {
+		if f.Name == "select" {
+			text = f.Target.String()
+		}
+	}
+	if text == "" {
+		return k.Run(p)
+	}
+	for _, f := range k.Flags() {
+		if f.Name == "json" {
+			f.Target.SetBool(true)
+		}
+	}
+	expression, err := selectjson.Parse(text)
+	if err != nil {
+		return usageError{fmt.Errorf("--select: %w", err)}
+	}
+	from, to := io.Pipe()
+	out := p.stdout
+	p.stdout = to
+	printed := make(chan error, 1)
+	go func() {
+		err := expression.PrintAll(out, from)
+		from.CloseWithError(err)
+		printed <- err
+	}()
+	err = k.Run(p)
+	_ = to.Close() // it never fails
+	if selected := <-printed; selected != nil {
+		return fmt.Errorf("--select: %w", selected)
+	}
+	return err
 }
 
 // printResult prints v as JSON if asJSON is true, and otherwise the
@@ -131,21 +236,44 @@ func (s streams) printResult(asJSON bool, v any, text string) error {
 
 // printTable prints rows in aligned columns.
 func (s streams) printTable(rows [][]string) error {
-	w := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			if i > 0 {
-				fmt.Fprint(w, "\t")
-			}
-			fmt.Fprint(w, cell)
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
+	_, err := io.WriteString(s.stdout, term.FormatTable(rows, math.MaxInt, false))
+	return err
 }
 
+// printList is like printTable, but makes the table fit on a terminal. The last
+// column has ids if its header says so.
+func (s streams) printList(rows [][]string) error {
+	_, err := io.WriteString(s.stdout, term.FormatTable(rows, s.tableWidth(), endsWithID(rows[0])))
+	return err
+}
+
+// endsWithID reports whether the last column of a table has ids.
+func endsWithID(header []string) bool {
+	last := header[len(header)-1]
+	return last == "ID" || last == "RUN"
+}
+
+// printFields prints names and their values, one a line. On a terminal long
+// values are wrapped.
+func (s streams) printFields(rows [][]string) error {
+	_, err := io.WriteString(s.stdout, term.FormatFields(rows, s.tableWidth()))
+	return err
+}
+
+// tableWidth returns the number of columns that a table may have. Programs that
+// read the output get whole cells.
+func (s streams) tableWidth() int {
+	if !term.IsTerminal(s.stdout) {
+		return math.MaxInt
+	}
+	return term.Width(s.stdout)
+}
+
+// jsonFlag has the flags of every command that prints a result. runSelecting
+// handles Select, which implies JSON.
 type jsonFlag struct {
-	JSON bool `name:"json" help:"Print one JSON object."`
+	JSON   bool   `name:"json" help:"Print one JSON object."`
+	Select string `aliases:"jq" help:"Print parts of the JSON, such as .data[].id." placeholder:"EXPRESSION"`
 }
 
 type settingsCmd struct {
@@ -179,6 +307,14 @@ func (c settingsCmd) Run(p *program) error {
 		rows = append(rows, []string{s.Name, s.Value, s.Source, s.Help})
 	}
 	return p.printTable(rows)
+}
+
+// shownSettings returns the settings as the API shows them to operators.
+func shownSettings(p *program) (shown []operator.Setting) {
+	for _, s := range p.sources.Settings(p.kong, p.cfg) {
+		shown = append(shown, operator.Setting(s))
+	}
+	return shown
 }
 
 type migrateCmd struct{ jsonFlag }

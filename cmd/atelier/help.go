@@ -70,7 +70,7 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 // usageWords returns the words of a command's usage line. Required flags that
 // exclude each other are shown as alternatives.
 func usageWords(node *kong.Node) []string {
-	words := []string{"atelier " + node.Path()}
+	words := []string{"atelier " + commandPath(node)}
 	if !node.Leaf() {
 		return append(words, "<command>")
 	}
@@ -96,6 +96,15 @@ func usageWords(node *kong.Node) []string {
 		words = append(words, p.Summary())
 	}
 	return append(words, "[flags]")
+}
+
+// commandPath returns the words of a command. Unlike Node.Path it leaves out
+// aliases.
+func commandPath(node *kong.Node) string {
+	if node.Parent == nil {
+		return ""
+	}
+	return strings.TrimSpace(commandPath(node.Parent) + " " + node.Name)
 }
 
 const helpFlag = "help"
@@ -152,7 +161,7 @@ func refuseUnused(k *kong.Context) error {
 			return p.Flag.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(p.Flag.Name, name)
 		})
 		if !used {
-			return fmt.Errorf("--%s: atelier %s does not use this setting; atelier help %[2]s lists the settings it accepts", p.Flag.Name, node.Path())
+			return fmt.Errorf("--%s: atelier %s does not use this setting; atelier help %[2]s lists the settings it accepts", p.Flag.Name, commandPath(node))
 		}
 	}
 	return nil
@@ -162,7 +171,7 @@ func refuseUnused(k *kong.Context) error {
 // settings that the command accepts.
 func describeSettings(node *kong.Node) string {
 	if !node.Leaf() {
-		return fmt.Sprintf("Run \"atelier help %s <command>\" for more information on a command.", node.Path())
+		return fmt.Sprintf("Run \"atelier help %s <command>\" for more information on a command.", commandPath(node))
 	}
 	names, all := usedSettings(node)
 	switch {

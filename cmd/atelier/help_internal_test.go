@@ -33,7 +33,7 @@ func TestSettingsTags(t *testing.T) {
 		names, _ := usedSettings(node)
 		for _, name := range names {
 			if !isSetting(name) {
-				t.Errorf("%s takes %q, which is no setting", node.Path(), name)
+				t.Errorf("%s takes %q, which is no setting", commandPath(node), name)
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func TestHelpPages(t *testing.T) {
 	var pages [][]string
 	var walk func(*kong.Node)
 	walk = func(node *kong.Node) {
-		pages = append(pages, strings.Fields(node.Path()))
+		pages = append(pages, strings.Fields(commandPath(node)))
 		for _, child := range node.Children {
 			walk(child)
 		}

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -25,9 +24,6 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "atelier:", err)
-	if _, ok := errors.AsType[usageError](err); ok {
-		os.Exit(2)
-	}
-	os.Exit(1)
+	fmt.Fprintln(os.Stderr, "atelier:", explainError(err))
+	os.Exit(exitStatus(err))
 }

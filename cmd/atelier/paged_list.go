@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 
 	"atelier/internal/base/sqldb"
+	"atelier/internal/cli/term"
 )
 
 // pageFlags are the flags that select a page of a list. Lists are paginated
@@ -79,12 +82,21 @@ type listWriter struct {
 	out    streams
 	asJSON bool
 	name   string
+	width  int  // maximum width of the table
+	hasIDs bool // the last column has ids
 	count  int
 	cells  [][]string // rows that are not printed yet
 }
 
 func (s streams) openList(asJSON bool, name string, header []string) *listWriter {
-	return &listWriter{out: s, asJSON: asJSON, name: name, cells: [][]string{header}}
+	return &listWriter{
+		out:    s,
+		asJSON: asJSON,
+		name:   name,
+		width:  math.MaxInt,
+		hasIDs: endsWithID(header),
+		cells:  [][]string{header},
+	}
 }
 
 // addRow adds a row to the list. Table rows are printed in batches.
@@ -114,7 +126,8 @@ func (w *listWriter) openObject() string { return fmt.Sprintf("{%q:[", w.name) }
 func (w *listWriter) writeRows() error {
 	cells := w.cells
 	w.cells = nil
-	return w.out.printTable(cells)
+	_, err := io.WriteString(w.out.stdout, term.FormatTable(cells, w.width, w.hasIDs))
+	return err
 }
 
 // finishList ends the list and prints the cursor of the next page if more is

@@ -27,12 +27,18 @@ import (
 	"atelier/internal/operate/backgroundjobs"
 	"atelier/internal/operate/metrics"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/run/node"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
+	"atelier/internal/web/api/operator"
+	"atelier/internal/web/docs"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
 	"atelier/internal/web/reference"
 	"atelier/internal/web/scim"
+	"atelier/internal/web/studio"
+	"atelier/web"
 )
 
 type serveCmd struct{}
@@ -47,6 +53,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
+	started := time.Now()
 	memory.SetCollectorPercent()
 
 	// Report the problems that can be found before anything is written.
@@ -156,6 +163,7 @@ func (serveCmd) Run(p *program) error {
 			Blobs:       blobs,
 			Library:     work.library,
 			Boards:      work.boards,
+			Uploads:     work.uploads,
 			Runner:      work.runner,
 			Devices:     who.devices,
 			Tokens:      who.tokens,
@@ -179,6 +187,7 @@ func (serveCmd) Run(p *program) error {
 				Tokens:             who.tokens,
 				Now:                db.Now,
 				RequireVerified:    cfg.RequireVerifiedEmail,
+				Operators:          principal.NewOperators(cfg.Operators),
 				RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
 			},
 			Accounts:     who.accounts,
@@ -189,6 +198,7 @@ func (serveCmd) Run(p *program) error {
 			Intake:       work.intake,
 			Library:      work.library,
 			Boards:       work.boards,
+			Resumable:    work.uploads,
 			Links:        work.links,
 			Secrets:      work.secrets,
 			DB:           db,
@@ -199,6 +209,14 @@ func (serveCmd) Run(p *program) error {
 			Now:          time.Now,
 			Space:        work.space.CheckDisks,
 			Origins:      cfg.HTTP.CORSOrigins,
+			Installation: operator.Installation{
+				Version:      buildVersion(),
+				Started:      started,
+				StoresInS3:   strings.HasPrefix(cfg.BlobsURL(), "s3:"),
+				StorageLimit: storageLimits(cfg).Total,
+				StorageState: func() string { return string(work.space.CurrentState()) },
+				Settings:     shownSettings(p),
+			},
 			Limits: api.Limits{
 				JSONBytes:         int64(cfg.Limits.JSONBytes),
 				JSONDepth:         cfg.Limits.JSONDepth,
@@ -219,10 +237,19 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
+		documentation, err := docs.New(cfg.BaseURL)
+		if err != nil {
+			return err
+		}
+		site, err := studio.New(studio.Options{Files: web.Dist(), AppURL: cfg.AppURL, MediaURL: cfg.Media.URL})
+		if err != nil {
+			return err
+		}
 		pages, err := pages.New(pages.Parts{
 			Accounts:     who.accounts,
 			PersonalData: who.personalData(blobs),
 			Provider:     who.provider,
+			Studio:       site,
 			Box:          keys.BoxFor("oidc pending"),
 			Key:          keys.DeriveKey("form"),
 			AppURL:       cfg.AppURL,
@@ -234,7 +261,7 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		people := scim.New(scim.Parts{Provisioning: who.provisioning, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
-		root = routeRequests(calls, apiReference, pages, people)
+		root = routeRequests(calls, documentation, apiReference, pages, people)
 	}
 	var tracer trace.Tracer
 	if cfg.Trace.Endpoint != "" {
@@ -278,6 +305,8 @@ func (serveCmd) Run(p *program) error {
 		group.Go(func() error { return jobs.Run(ctx, handlers) })
 	}
 	work.runBackground(ctx, group)
+	reporter := work.newReporter(db, log, node.Node{Version: buildVersion(), Roles: cfg.Roles, Started: started})
+	group.Go(func() error { reporter.Run(ctx); return nil })
 	if l := p.metricsListener(log); l != nil {
 		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
 		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.TrackState, registry) })
@@ -300,11 +329,14 @@ func drainTime(c *config.Config) time.Duration {
 // routeRequests returns a handler that passes each request to the handler of
 // its path. Requests to the API bypass the mux of the other handlers, because
 // the API has a mux of its own.
-func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
+func routeRequests(calls, docs, reference, pages, people http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	rest.Handle("/", pages)
-	rest.Handle("/docs", reference)
-	rest.Handle("/docs/", reference)
+	for _, path := range []string{"/docs", "/docs/", "/llms.txt"} {
+		rest.Handle(path, docs)
+	}
+	rest.Handle("/docs/api", reference)
+	rest.Handle("/docs/api/", reference)
 	rest.Handle("/scim/", people)
 	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/.well-known/"} {
 		rest.Handle(path, calls)

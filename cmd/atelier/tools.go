@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
@@ -16,7 +17,7 @@ import (
 type toolsCmd struct {
 	Lint   lintCmd   `cmd:"" settings:"tools,backends,catalog.,engines." help:"Report every problem in a folder of manifests."`
 	Apply  applyCmd  `cmd:"" settings:"tools,backends,catalog.,engines.,roles,connections,blobs,s3.,retention." help:"Update the catalog from the manifests."`
-	List   listCmd   `cmd:"" settings:"connections" help:"List the tools of the catalog."`
+	List   listCmd   `cmd:"" default:"withargs" settings:"connections" help:"List the tools of a service, or of an installation."`
 	Show   showCmd   `cmd:"" settings:"connections" help:"Show the inputs, outputs and price of a tool."`
 	Doctor doctorCmd `cmd:"" settings:"tools,backends,catalog.,engines.,roles,runs." help:"Check which engines can run on this machine, and what is missing."`
 	Import importCmd `cmd:"" settings:"tools,backends,engines." help:"Write a manifest for a model or workflow of a model server."`
@@ -57,10 +58,11 @@ func (c lintCmd) Run(p *program) error {
 // countTools returns a phrase with the number of the operator's own tools and
 // of built-in tools.
 func countTools(own, shipped int, hasFolder bool) string {
+	ofShipped := countNoun(shipped, "shipped tool", "shipped tools")
 	if !hasFolder && own == 0 {
-		return fmt.Sprintf("%d shipped tools", shipped)
+		return ofShipped
 	}
-	return fmt.Sprintf("%d own tools, %d shipped tools", own, shipped)
+	return countNoun(own, "own tool", "own tools") + ", " + ofShipped
 }
 
 type applyCmd struct {
@@ -134,9 +136,16 @@ func problemRows(all []catalog.Problem) []map[string]any {
 	return rows
 }
 
-type listCmd struct{ jsonFlag }
+type listCmd struct {
+	jsonFlag
+	serviceFlags
+	Search []string `arg:"" optional:"" help:"Only tools with these words in their name, description or tags." complete:"tools"`
+}
 
 func (c listCmd) Run(p *program) error {
+	if c.usesService(p) {
+		return c.listRemote(p)
+	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
 		all, err := p.readTools(ctx, db)
 		if err != nil {
@@ -145,6 +154,9 @@ func (c listCmd) Run(p *program) error {
 		table := [][]string{{"TOOL", "DISPLAY NAME", "PRICE", "ENGINE", "ID"}}
 		rows := []map[string]any{}
 		for _, t := range all {
+			if !matchesWords(strings.Join(c.Search, " "), t.Slug, t.Name, t.Description) {
+				continue
+			}
 			rows = append(rows, map[string]any{
 				"id": t.ID, "slug": t.Slug, "name": t.Name, "tool_fields_hash": t.Hash,
 				"pricing_type": t.Price.Type, "tokens_per_result": t.Price.Tokens, "engine": t.Engine.Name,

@@ -196,7 +196,7 @@ func (c importCmd) importModel(ctx context.Context, e engine.Engine, slug string
 		}
 		return e.ImportTool(ctx, c.Model, c.Backend, c.Output)
 	}
-	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe its models; write the manifest by hand as shown in docs/backends.md")}
+	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe its models; write the manifest by hand as shown in docs/engines.md")}
 }
 
 // writeManifest validates the manifest, then writes it and its files to the

@@ -14,10 +14,14 @@ import (
 
 type showCmd struct {
 	jsonFlag
-	Tool string `arg:"" help:"The tool's name, as in atelier tools list, or its id."`
+	serviceFlags
+	Tool string `arg:"" help:"The tool's name, as in atelier tools list, or its id." complete:"tools"`
 }
 
 func (c showCmd) Run(p *program) error {
+	if c.usesService(p) {
+		return c.showRemote(p)
+	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
 		all, err := p.readTools(ctx, db)
 		if err != nil {
@@ -63,7 +67,7 @@ type toolRow struct {
 	NumResults  *numResultsRow `json:"num_results"`
 	OutputType  string         `json:"output_type"`
 	MimeTypes   []string       `json:"mime_types"`
-	Engine      string         `json:"engine"`
+	Engine      string         `json:"engine,omitempty"`
 	Timeout     int64          `json:"timeout_seconds"`
 	Hash        string         `json:"tool_fields_hash"`
 	Fields      []fieldRow     `json:"fields"`
@@ -191,10 +195,12 @@ func describeTool(t *catalog.Tool) string {
 	}
 	write("results", results)
 	write("makes", t.Output.Type+": "+strings.Join(t.Output.MimeTypes, ", "))
-	write("engine", t.Engine.Name)
+	if t.Engine.Name != "" { // a service does not say it
+		write("engine", t.Engine.Name)
+	}
 	write("id", t.ID)
 
-	example := "atelier generate " + t.Slug
+	example := "atelier run " + t.Slug
 	fmt.Fprint(&b, "\nFields (* = required):\n")
 	for _, f := range inputFields(t.Fields) {
 		key := f.Key

@@ -22,6 +22,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/oidc"
+	"atelier/internal/people/principal"
 )
 
 // people has the services for people, companies and credentials. The server
@@ -109,6 +110,7 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, 
 			TopUp:            c.Tokens.TopUp,
 			TopUpWindow:      time.Duration(c.Tokens.TopUpWindow),
 			Storage:          storageLimits(c),
+			Operators:        principal.NewOperators(c.Operators),
 		},
 	})
 	pp.companies = companyadmin.New(companyadmin.Parts{

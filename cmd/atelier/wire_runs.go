@@ -16,6 +16,7 @@ import (
 
 	"atelier/internal/base/config"
 	"atelier/internal/base/dispatch"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/memory"
 	"atelier/internal/base/pubsub"
@@ -30,9 +31,11 @@ import (
 	"atelier/internal/file/library"
 	"atelier/internal/file/media"
 	"atelier/internal/file/quota"
+	"atelier/internal/file/resumable"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
+	"atelier/internal/run/node"
 	"atelier/internal/run/policy"
 	"atelier/internal/run/runner"
 )
@@ -44,6 +47,7 @@ type runs struct {
 	intake  *ingest.Pipeline
 	library *library.Library
 	boards  *board.Boards
+	uploads *resumable.Service
 	links   library.URLSigner
 	secrets *webhook.Secrets
 	space   *quota.Monitor
@@ -99,11 +103,27 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 			Blobs:     o.blobs,
 			OrphanAge: time.Duration(c.Retention.Orphans),
 			Storage:   storageLimits(c),
-			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
+			Retention: library.Retention{
+				Uploads: time.Duration(c.Retention.Uploads),
+				Results: time.Duration(c.Retention.Results),
+				Deleted: time.Duration(c.Retention.Deleted),
+			},
 		},
 		boards:  &board.Boards{DB: o.db, Hub: pubsub.New(), Keep: time.Duration(c.Retention.Boards)},
 		links:   library.URLSigner{Key: o.keys.DeriveKey("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: o.db.Now},
 		secrets: webhook.NewSecrets(o.keys.BoxFor("webhook"), time.Duration(c.Webhook.SecretOverlap)),
+	}
+	rs.uploads = &resumable.Service{
+		DB:      o.db,
+		Library: rs.library,
+		Intake:  rs.intake,
+		Settings: resumable.Settings{
+			Lifetime:      time.Duration(c.Uploads.UnfinishedFor),
+			MaxUnfinished: c.Uploads.Unfinished,
+			MaxBytes:      int64(c.Limits.FileBytes),
+			DecodeWait:    time.Duration(c.Memory.Wait),
+			OrphanAge:     time.Duration(c.Retention.Orphans),
+		},
 	}
 	rs.service = generation.New(generation.Parts{
 		DB:      o.db,
@@ -215,6 +235,18 @@ func (rs *runs) engineNames() []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(rs.engines.pools))
+}
+
+// newReporter returns the reporter of this node. A worker reports under the
+// name with which it claims runs.
+func (rs *runs) newReporter(db *sqldb.DB, log *slog.Logger, n node.Node) *node.Reporter {
+	n.ID = ids.New()
+	r := &node.Reporter{DB: db, Log: log, Node: n}
+	if rs.runner != nil {
+		r.Node.ID = rs.runner.WorkerID()
+		r.Engines = rs.runner.Engines
+	}
+	return r
 }
 
 // runBackground starts the background work of the runs.

@@ -25,6 +25,7 @@ import (
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/oidc"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 )
 
@@ -65,6 +66,8 @@ type Settings struct {
 	TopUpWindow      time.Duration
 
 	Storage quota.Limits // limits on the bytes that each account stores
+
+	Operators principal.Operators // the people who may operate the installation
 }
 
 // Services are the account services. They are safe for concurrent use.
@@ -95,7 +98,13 @@ func New(p Parts) *Services {
 	}
 	s.AccessTokens = &accesstoken.Service{DB: p.DB, Mail: mailer}
 	s.Verification = &verification.Service{DB: p.DB, Mail: mailer}
-	s.Profiles = &profile.Service{DB: p.DB, Devices: p.Devices, Grants: s.Grants, Storage: p.Settings.Storage}
+	s.Profiles = &profile.Service{
+		DB:        p.DB,
+		Devices:   p.Devices,
+		Grants:    s.Grants,
+		Storage:   p.Settings.Storage,
+		Operators: p.Settings.Operators,
+	}
 	s.SignIn = &signin.Service{
 		DB:              p.DB,
 		Devices:         p.Devices,

@@ -229,16 +229,18 @@ func findLive(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id strin
 	return b, err
 }
 
-// takeRevision increments the revision of the board, which also locks its row.
-// It returns an error if the board is missing, deleted or at a revision that m
-// does not allow.
+// takeRevision locks the row of the board and returns the board with its next
+// revision, which the caller stores with updateBoard. It returns an error if the
+// board is missing, deleted or at a revision that m does not allow.
 func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string, m Match) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
 	}
 	if !m.Strict || len(m.Revisions) > 0 {
-		b, err := advanceRevision(ctx, tx, v.AccountID, id, m)
+		b, err := lockBoard(ctx, tx, v.AccountID, id, m)
 		if err == nil {
+			b.Revision++
+			b.Updated = tx.Now
 			tx.AfterCommit(func() { bs.Hub.Notify(id) })
 		}
 		if !errors.Is(err, sqldb.ErrNoRows) {
@@ -262,7 +264,7 @@ func (bs *Boards) RenameBoard(ctx context.Context, v principal.Principal, id str
 			return err
 		}
 		b.Name = name
-		if err := setName(ctx, tx, b); err != nil {
+		if err := updateBoard(ctx, tx, b); err != nil {
 			return err
 		}
 		p, err = readPage(ctx, tx, b, nil, limit)
@@ -285,7 +287,8 @@ func (bs *Boards) DeleteBoard(ctx context.Context, v principal.Principal, id str
 		if b, err = bs.takeRevision(ctx, tx, v, id, m); err != nil {
 			return err
 		}
-		return markDeleted(ctx, tx, b)
+		b.Deleted = tx.Now
+		return updateBoard(ctx, tx, b)
 	})
 }
 

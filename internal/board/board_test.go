@@ -16,7 +16,7 @@ import (
 )
 
 func TestALifeOfABoard(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, anna := w.Context(), own(w.Person(0))
 		b, err := w.boards.CreateBoard(ctx, anna, "  Autumn  ")
 		w.OK(err)
@@ -59,7 +59,7 @@ func TestALifeOfABoard(t *testing.T) {
 }
 
 func TestNamesOfBoards(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := own(w.Person(0))
 		b := w.board(anna)
 		for _, name := range []string{"", "   ", strings.Repeat("ü", 201), "a\nb", "a\x00b", "\xff"} {
@@ -75,7 +75,7 @@ func TestNamesOfBoards(t *testing.T) {
 }
 
 func TestWhoseBoardsTheyAre(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, annaID, bertID, team := w.Context(), w.Person(0), w.Person(0), w.Team(0)
 		anna := own(annaID)
 		mine := w.board(anna)
@@ -127,7 +127,7 @@ func TestWhoseBoardsTheyAre(t *testing.T) {
 }
 
 func TestMatches(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, anna := w.Context(), own(w.Person(0))
 		b := w.board(anna)
 		at := func(revisions ...int64) board.Match { return board.Match{Strict: true, Revisions: revisions} }
@@ -169,7 +169,7 @@ func TestMatches(t *testing.T) {
 
 // TestAccountsHaveSoManyBoards fills an account but for two, and lets many try.
 func TestAccountsHaveSoManyBoards(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		annaID, bertID, team := w.Person(0), w.Person(0), w.Team(0)
 		for i := range board.MaxBoards - 2 {
 			w.Exec(`INSERT INTO board (id, account_id, person_id, name, revision, nodes, forgotten, created, updated) VALUES ($1, $2, $3, 'x', 1, 0, 0, 1, 1)`,
@@ -200,7 +200,7 @@ func TestAccountsHaveSoManyBoards(t *testing.T) {
 }
 
 func TestListsOfBoardsGoByKey(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := own(w.Person(0))
 		var want []string
 		for i := range 7 {
@@ -237,7 +237,7 @@ func TestListsOfBoardsGoByKey(t *testing.T) {
 }
 
 func TestNobodyWhoIsNoMoreMakesBoards(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, team := own(w.Person(0)), w.Team(0)
 		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, team)
 		_, err := w.boards.CreateBoard(w.Context(), principal.Principal{PersonID: anna.PersonID, AccountID: team, TeamID: team}, "x")
@@ -249,7 +249,7 @@ func TestNobodyWhoIsNoMoreMakesBoards(t *testing.T) {
 }
 
 func TestKeptAndErased(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := own(w.Person(0)), own(w.Person(0))
 		first, second, theirs := w.board(anna), w.board(anna), w.board(bert)
 		for _, b := range []board.Board{first, second} {

@@ -75,7 +75,13 @@ func (bs *Boards) changeNodes(ctx context.Context, v principal.Principal, boardI
 		if err != nil {
 			return err
 		}
-		w := &changeWriter{tx: tx, board: b, changes: c, single: single}
+		w := &changeWriter{
+			tx:       tx,
+			board:    b,
+			personID: v.PersonID,
+			changes:  c,
+			single:   single,
+		}
 		done, err = w.applyChanges(ctx)
 		return err
 	})
@@ -87,10 +93,11 @@ func (bs *Boards) changeNodes(ctx context.Context, v principal.Principal, boardI
 
 // changeWriter applies changes in the transaction that has locked the board.
 type changeWriter struct {
-	tx      *sqldb.Tx
-	board   Board
-	changes Changes
-	single  bool // the request changes one node, whose id is in the URL path
+	tx       *sqldb.Tx
+	board    Board
+	personID string // the person who makes the changes
+	changes  Changes
+	single   bool // the request changes one node, whose id is in the URL path
 
 	problems []fault.Field
 	put      []Node // new nodes, then changed nodes
@@ -154,6 +161,7 @@ func (w *changeWriter) createNodes() {
 			Text:     d.Text,
 			Box:      d.Box,
 			Revision: w.board.Revision,
+			PersonID: w.personID,
 			Created:  w.tx.Now.Add(time.Duration(i) * time.Microsecond),
 		}
 		setIfGiven(&n.Z, d.Z)
@@ -197,6 +205,7 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 		if ok {
 			u.applyTo(&n)
 			n.Revision = w.board.Revision
+			n.PersonID = w.personID
 			n.checkValues(func(field, message string) { w.addProblem(w.pathOf("update", i, field), message) })
 		}
 		w.put = append(w.put, n)
@@ -212,6 +221,7 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 				Kind:     n.Kind,
 				Created:  n.Created,
 				Revision: w.board.Revision,
+				PersonID: w.personID,
 				Deleted:  w.tx.Now,
 			})
 		}
@@ -249,16 +259,16 @@ func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) 
 	if err := putNodes(ctx, w.tx, w.board.ID, w.gone); err != nil {
 		return err
 	}
-	if len(created) == 0 && len(w.gone) == 0 {
-		return nil
+	if len(created) > 0 {
+		if err := w.stackNodes(ctx, created); err != nil {
+			return err
+		}
+		if err := putNodes(ctx, w.tx, w.board.ID, created); err != nil {
+			return err
+		}
 	}
-	if err := w.stackNodes(ctx, created); err != nil {
-		return err
-	}
-	if err := putNodes(ctx, w.tx, w.board.ID, created); err != nil {
-		return err
-	}
-	return addNodes(ctx, w.tx, w.board.ID, len(created)-len(w.gone))
+	w.board.Nodes += int64(len(created) - len(w.gone))
+	return updateBoard(ctx, w.tx, w.board)
 }
 
 // stackNodes sets the z (the stacking order) of new nodes without a z, so that

@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -11,13 +12,14 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
 	"atelier/internal/file/library"
 	"atelier/internal/people/principal"
 )
 
 func TestWhatNodesShow(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, annaID := w.Context(), w.Person(0)
 		anna := own(annaID)
 		b := w.board(anna)
@@ -66,7 +68,7 @@ func TestWhatNodesShow(t *testing.T) {
 }
 
 func TestRefsAreOfTheAccount(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		annaID, bertID := w.Person(0), w.Person(0)
 		anna := own(annaID)
 		b := w.board(anna)
@@ -91,7 +93,7 @@ func TestRefsAreOfTheAccount(t *testing.T) {
 }
 
 func TestProblemsComeAllAtOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, annaID := w.Context(), w.Person(0)
 		anna := own(annaID)
 		b := w.board(anna)
@@ -133,7 +135,7 @@ func TestProblemsComeAllAtOnce(t *testing.T) {
 }
 
 func TestBulkIsOneStep(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, anna := w.Context(), own(w.Person(0))
 		b := w.board(anna)
 		var drafts []board.Draft
@@ -188,7 +190,7 @@ func TestBulkIsOneStep(t *testing.T) {
 }
 
 func TestABoardHasSoManyNodes(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, anna := w.Context(), own(w.Person(0))
 		b := w.board(anna)
 		drafts := make([]board.Draft, 1000)
@@ -225,5 +227,33 @@ func TestABoardHasSoManyNodes(t *testing.T) {
 		if len(seen) != 5000 {
 			w.Errorf("the pages have %d nodes", len(seen))
 		}
+	})
+}
+
+// TestChangesDoNotWaitForTheCreator changes a board of a team while another
+// transaction has locked the person who created it, as each of that person's
+// own changes does before it waits for the board: a change that waited for the
+// creator would be a deadlock.
+func TestChangesDoNotWaitForTheCreator(t *testing.T) {
+	each(t, func(w fixture) {
+		if w.DB.Pool() == nil {
+			w.Skip("SQLite has one writer at a time")
+		}
+		anna, bert, team := w.Person(0), w.Person(0), w.Team(0)
+		b := w.board(manager(anna, team))
+		w.Do(func(tx *sqldb.Tx) error {
+			if _, err := tx.Exec(w.Context(), `SELECT id FROM person WHERE id = $1 FOR UPDATE`, anna); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+			defer cancel()
+			n, err := w.boards.AddNode(ctx, manager(bert, team), b.ID, board.Match{}, text("a"))
+			w.OK(err)
+			_, err = w.boards.RemoveNode(ctx, manager(bert, team), b.ID, board.Match{}, n.ID)
+			w.OK(err)
+			_, _, err = w.boards.RenameBoard(ctx, manager(bert, team), b.ID, board.Match{}, "Other", 1)
+			w.OK(err)
+			return w.boards.DeleteBoard(ctx, manager(bert, team), b.ID, board.Match{})
+		})
 	})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestChecksSeeWhatIsWrong(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		annaID, bertID := w.Person(0), w.Person(0)
 		anna := own(annaID)
 		b := w.board(anna)

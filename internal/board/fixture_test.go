@@ -19,17 +19,17 @@ import (
 	"atelier/internal/run/run"
 )
 
-// world is an installation with boards.
-type world struct {
-	*generationtest.House
+// fixture is an installation with boards.
+type fixture struct {
+	*generationtest.Installation
 	boards *board.Boards
 }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
 	dbtest.EachFixture(t, slices.Concat(generationtest.Checks, board.Checks), func(dw dbtest.Fixture) {
 		h := generationtest.New(dw, generationtest.Unlimited)
-		fn(world{h, &board.Boards{DB: dw.DB, Hub: pubsub.New(), Keep: 30 * 24 * time.Hour}})
+		fn(fixture{h, &board.Boards{DB: dw.DB, Hub: pubsub.New(), Keep: 30 * 24 * time.Hour}})
 	})
 }
 
@@ -47,7 +47,7 @@ func manager(personID, teamID string) principal.Principal {
 	}
 }
 
-func (w world) board(v principal.Principal) board.Board {
+func (w fixture) board(v principal.Principal) board.Board {
 	w.Helper()
 	b, err := w.boards.CreateBoard(w.Context(), v, "Board")
 	w.OK(err)
@@ -55,7 +55,7 @@ func (w world) board(v principal.Principal) board.Board {
 }
 
 // result creates a run with one result, and returns the ids of both.
-func (w world) result(personID string) (item, runID string) {
+func (w fixture) result(personID string) (item, runID string) {
 	w.Helper()
 	w.Create(w.Draft(generationtest.Own(personID), "free"))
 	r := w.Claim("worker")
@@ -68,7 +68,7 @@ func (w world) result(personID string) (item, runID string) {
 func text(s string) board.Draft { return board.Draft{Kind: board.Text, Text: s} }
 
 // add adds a node, later than all before.
-func (w world) add(v principal.Principal, boardID string, d board.Draft) board.Node {
+func (w fixture) add(v principal.Principal, boardID string, d board.Draft) board.Node {
 	w.Helper()
 	w.Pass(time.Second)
 	n, err := w.boards.AddNode(w.Context(), v, boardID, board.Match{}, d)
@@ -77,7 +77,7 @@ func (w world) add(v principal.Principal, boardID string, d board.Draft) board.N
 }
 
 // get reads a board with all its nodes.
-func (w world) get(v principal.Principal, id string) (board.Board, []board.Node) {
+func (w fixture) get(v principal.Principal, id string) (board.Board, []board.Node) {
 	w.Helper()
 	b, p, err := w.boards.GetBoard(w.Context(), v, id, nil, board.MaxNodes)
 	if w.OK(err); p.More {
@@ -86,7 +86,7 @@ func (w world) get(v principal.Principal, id string) (board.Board, []board.Node)
 	return b, p.Nodes
 }
 
-func (w world) refused(err error, code fault.Code, paths ...string) {
+func (w fixture) refused(err error, code fault.Code, paths ...string) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code {

@@ -21,7 +21,7 @@ type copied struct {
 
 // learn applies what is new, at most so much at once, and gives in how many
 // steps. Between the steps something may happen.
-func (c *copied) learn(w world, v principal.Principal, id string, limit int, between func()) (steps int) {
+func (c *copied) learn(w fixture, v principal.Principal, id string, limit int, between func()) (steps int) {
 	w.Helper()
 	for {
 		n, err := w.boards.ListChanges(w.Context(), v, id, c.mark, limit)
@@ -51,7 +51,7 @@ func (c *copied) learn(w world, v principal.Principal, id string, limit int, bet
 // it in small steps, and forgets in between where they stood within a
 // revision.
 func TestFollowersAreNotMisled(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := own(w.Person(0))
 		b := w.board(anna)
 		random := rand.New(rand.NewPCG(1, 2))
@@ -106,7 +106,7 @@ func TestFollowersAreNotMisled(t *testing.T) {
 
 // TestManySweepAtOnce is what several nodes do.
 func TestManySweepAtOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, anna := w.Context(), own(w.Person(0))
 		var trash []string
 		for range 40 {
@@ -148,7 +148,7 @@ func TestManySweepAtOnce(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		ctx, anna := w.Context(), own(w.Person(0))
 		b, idle, trash := w.board(anna), w.board(anna), w.board(anna)
 		var drafts []board.Draft

@@ -55,6 +55,7 @@ type Node struct {
 	Created time.Time
 	// Revision is the revision of the board when the node last changed.
 	Revision int64
+	PersonID string    // the person who added the node or changed it last; "" if an older release stored the change
 	Deleted  time.Time // zero if the node is not deleted
 
 	// The following fields are not stored with the node. They are looked up

@@ -79,26 +79,42 @@ func readRevision(ctx context.Context, db *sqldb.DB, accountID, id string) (n in
 	return n, err
 }
 
-// advanceRevision increments the revision of the board and returns the board,
+// readRevisions returns the revisions of boards by board id. Deleted boards and
+// unknown ids are left out.
+func readRevisions(ctx context.Context, tx *sqldb.Tx, boardIDs []string) (map[string]int64, error) {
+	in, args := sqldb.In(boardIDs)
+	all := make(map[string]int64, len(boardIDs))
+	err := tx.EachRow(ctx, `SELECT id, revision FROM board WHERE deleted IS NULL AND id IN `+in, args, func(row sqldb.Scanner) error {
+		var id string
+		var revision int64
+		err := row.Scan(&id, &revision)
+		all[id] = revision
+		return err
+	})
+	return all, err
+}
+
+// lockBoard locks the row of a board that is not deleted and returns the board,
 // or sqldb.ErrNoRows if m does not allow the current revision.
-func advanceRevision(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
-	query := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`
-	args := []any{id, accountID, sqldb.At(tx.Now)}
+func lockBoard(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
+	query := `SELECT ` + columns + ` FROM board WHERE id = $1 AND account_id = $2 AND deleted IS NULL`
+	args := []any{id, accountID}
 	if m.Strict {
 		var in string
 		in, args = sqldb.In(m.Revisions, args...)
 		query += ` AND revision IN ` + in
 	}
-	return scanBoard(tx.QueryRow(ctx, query+` RETURNING `+columns, args...))
+	return scanBoard(tx.QueryRow(ctx, query+tx.Dialect.ForUpdate, args...))
 }
 
-func setName(ctx context.Context, tx *sqldb.Tx, b Board) error {
-	_, err := tx.Exec(ctx, `UPDATE board SET name = $3 WHERE id = $1 AND account_id = $2`, b.ID, b.AccountID, b.Name)
-	return err
-}
-
-func markDeleted(ctx context.Context, tx *sqldb.Tx, b Board) error {
-	_, err := tx.Exec(ctx, `UPDATE board SET deleted = $3 WHERE id = $1 AND account_id = $2`, b.ID, b.AccountID, sqldb.At(tx.Now))
+// updateBoard stores a board that lockBoard has locked.
+//
+// A transaction must call updateBoard only once. If PostgreSQL updates a row a
+// second time, it checks the foreign keys of the row again and waits for the
+// lock of the board's creator, who may be waiting for the board.
+func updateBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
+	_, err := tx.Exec(ctx, `UPDATE board SET name = $2, revision = $3, nodes = $4, updated = $5, deleted = $6 WHERE id = $1`,
+		b.ID, b.Name, b.Revision, b.Nodes, sqldb.At(b.Updated), sqldb.At(b.Deleted))
 	return err
 }
 
@@ -111,13 +127,6 @@ func restoreBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// addNodes adds n, which may be negative, to the stored number of nodes of a
-// board. A constraint of the table limits the number.
-func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
-	_, err := tx.Exec(ctx, `UPDATE board SET nodes = nodes + $2 WHERE id = $1`, id, n)
-	return err
-}
-
 // lockSome returns the ids of at most limit boards of an account and locks
 // their rows, so that no nodes are added while the boards are deleted.
 func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
@@ -127,8 +136,10 @@ func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([
 // removeBoard permanently deletes a board and its nodes. The caller has locked
 // the row of the board.
 func removeBoard(ctx context.Context, tx *sqldb.Tx, id string) error {
-	if _, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1`, id); err != nil {
-		return err
+	for _, table := range []string{"board_presence", "board_node"} {
+		if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE board_id = $1`, id); err != nil {
+			return err
+		}
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM board WHERE id = $1`, id)
 	return err
@@ -147,11 +158,11 @@ func oldestDeleted(ctx context.Context, tx *sqldb.Tx, before time.Time) (id stri
 
 // Queries on the board_node table.
 
-const nodeColumns = `id, kind, ref, text, x, y, width, height, z, revision, created, deleted`
+const nodeColumns = `id, kind, ref, text, x, y, width, height, z, revision, person_id, created, deleted`
 
 func scanNode(row sqldb.Scanner) (n Node, err error) {
 	var created, deleted sqldb.Time
-	err = row.Scan(&n.ID, &n.Kind, &n.Ref, &n.Text, &n.Box.X, &n.Box.Y, &n.Box.Width, &n.Box.Height, &n.Z, &n.Revision, &created, &deleted)
+	err = row.Scan(&n.ID, &n.Kind, &n.Ref, &n.Text, &n.Box.X, &n.Box.Y, &n.Box.Width, &n.Box.Height, &n.Z, &n.Revision, &n.PersonID, &created, &deleted)
 	n.Created = created.Time
 	n.Deleted = deleted.Time
 	return n, err
@@ -248,7 +259,7 @@ func putSome(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) er
 	args := sqldb.Args{boardID}
 	for i, n := range nodes {
 		rows.WriteString([]string{`, ($1`, `($1`}[min(i, 1)^1])
-		for _, v := range []any{n.ID, string(n.Kind), n.Ref, n.Text, n.Box.X, n.Box.Y, n.Box.Width, n.Box.Height, n.Z, n.Revision, sqldb.At(n.Created), sqldb.At(n.Deleted)} {
+		for _, v := range []any{n.ID, string(n.Kind), n.Ref, n.Text, n.Box.X, n.Box.Y, n.Box.Width, n.Box.Height, n.Z, n.Revision, n.PersonID, sqldb.At(n.Created), sqldb.At(n.Deleted)} {
 			rows.WriteString(`, ` + args.Add(v))
 		}
 		rows.WriteString(`)`)
@@ -256,7 +267,7 @@ func putSome(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) er
 	_, err := tx.Exec(ctx, `
 		INSERT INTO board_node (board_id, `+nodeColumns+`) VALUES `+rows.String()+`
 		ON CONFLICT (board_id, id) DO UPDATE SET ref = excluded.ref, text = excluded.text, x = excluded.x, y = excluded.y, width = excluded.width,
-			height = excluded.height, z = excluded.z, revision = excluded.revision, deleted = excluded.deleted`, args...)
+			height = excluded.height, z = excluded.z, revision = excluded.revision, person_id = excluded.person_id, deleted = excluded.deleted`, args...)
 	return err
 }
 

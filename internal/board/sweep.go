@@ -15,9 +15,12 @@ const (
 )
 
 // SweepDeleted permanently deletes boards and nodes whose retention time has
-// expired. Several instances of the server may run it concurrently, and it may
+// expired, and the expired presence of viewers. Several instances of the server may run it concurrently, and it may
 // be interrupted at any point.
 func (bs *Boards) SweepDeleted(ctx context.Context) error {
+	if err := bs.DB.Write(ctx, func(tx *sqldb.Tx) error { return deleteExpired(ctx, tx) }); err != nil {
+		return fmt.Errorf("sweep expired viewers: %w", err)
+	}
 	if err := bs.repeatBatches(ctx, removeTombstonesOfOne); err != nil {
 		return fmt.Errorf("sweep deleted nodes: %w", err)
 	}

@@ -239,10 +239,10 @@ var oldRows = []string{
 		(SELECT ({old} / {people} + CASE WHEN p.i < {old} % {people} THEN 1 ELSE 0 END + 3) / 4 FROM bench_person p WHERE p.id = ledger_account.id)
 	WHERE id IN (SELECT id FROM bench_person)`,
 
-	`INSERT INTO ledger_entry (transaction_id, account_id, amount)
-	SELECT t.id, r.account_id, -r.tokens_charged FROM ledger_transaction t JOIN run r ON r.id = t.run_id WHERE t.kind = 'settle'`,
-	`INSERT INTO ledger_entry (transaction_id, account_id, amount)
-	SELECT t.id, 'system:revenue', r.tokens_charged FROM ledger_transaction t JOIN run r ON r.id = t.run_id WHERE t.kind = 'settle'`,
+	`INSERT INTO ledger_entry (transaction_id, account_id, amount, created)
+	SELECT t.id, r.account_id, -r.tokens_charged, t.created FROM ledger_transaction t JOIN run r ON r.id = t.run_id WHERE t.kind = 'settle'`,
+	`INSERT INTO ledger_entry (transaction_id, account_id, amount, created)
+	SELECT t.id, 'system:revenue', r.tokens_charged, t.created FROM ledger_transaction t JOIN run r ON r.id = t.run_id WHERE t.kind = 'settle'`,
 
 	`INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, blurhash, blob, thumb, preview, created)
 	SELECT 'A' || substr(library_id, 2), account_id, 'IMG', 'image/png', 100000, '{sha256}', 1024, 1024, 'LEHV6nWB2yk8pyo0adR*.7kCMdnj',

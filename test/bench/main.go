@@ -72,6 +72,7 @@ var parts = []struct {
 	{"creates", (*bench).creates},
 	{"status", (*bench).status},
 	{"latency", (*bench).runLatency},
+	{"commands", (*bench).commands},
 	{"history", (*bench).history},
 	{"reports", (*bench).reports},
 	{"memory", (*bench).memory},

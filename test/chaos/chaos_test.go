@@ -40,7 +40,7 @@ func TestChaos(t *testing.T) {
 			if s == 0 {
 				s = uint64(time.Now().UnixNano())
 			}
-			w := newWorld(t, engine, 1+i, s)
+			w := newInstallation(t, engine, 1+i, s)
 			w.storm(*kills)
 			w.judge()
 			t.Logf("%s, seed %d: %s", engine, s, w.summary())
@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 }
 
 // storm lets the clients work and the program die.
-func (w *world) storm(kills int) {
+func (w *installation) storm(kills int) {
 	w.t.Helper()
 	stop := make(chan struct{})
 	var group sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 
 // client does what a person's program would, one call after the other.
 type client struct {
-	w      *world
+	w      *installation
 	p      *person
 	number int
 	chance *rand.Rand
@@ -57,7 +57,7 @@ type ticket struct {
 	next    time.Time // when it may be asked for
 }
 
-func newClient(w *world, p *person, number int) *client {
+func newClient(w *installation, p *person, number int) *client {
 	return &client{w: w, p: p, number: number, chance: rand.New(rand.NewPCG(w.seed, uint64(number)+1)), uploads: map[*account][]string{}}
 }
 

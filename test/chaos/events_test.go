@@ -19,7 +19,7 @@ const punctual = lease + 8*time.Second
 
 // judgeEvents expects one event for every run that has a receiver, delivered,
 // signed and true.
-func (w *world) judgeEvents(runs map[string]record) {
+func (w *installation) judgeEvents(runs map[string]record) {
 	told := map[string][]delivery{}
 	for _, d := range w.sink.heard() {
 		id, _ := d.body.Data["request_id"].(string)
@@ -57,7 +57,7 @@ func (w *world) judgeEvents(runs map[string]record) {
 }
 
 // judgeDelivery holds one attempt against the run that it tells of.
-func (w *world) judgeDelivery(d delivery, r record) {
+func (w *installation) judgeDelivery(d delivery, r record) {
 	i := slices.IndexFunc(w.accounts, func(a *account) bool { return a.id == w.order(r).account.id })
 	hook, err := standardwebhooks.NewWebhook(w.accounts[i].secret)
 	if err == nil {
@@ -84,7 +84,7 @@ func (w *world) judgeDelivery(d delivery, r record) {
 
 // judgeFiles starts the program once more, without patience for files that
 // belong to nothing, and expects those that the database names and no others.
-func (w *world) judgeFiles() {
+func (w *installation) judgeFiles() {
 	for _, p := range w.servers {
 		p.end()
 	}

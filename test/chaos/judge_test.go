@@ -19,7 +19,7 @@ type record = map[string]any
 
 // judge waits until all is quiet, and then holds everything that is known
 // against everything else.
-func (w *world) judge() {
+func (w *installation) judge() {
 	if *history != "" {
 		name := strings.ReplaceAll(w.t.Name(), "/", "-") + ".jsonl"
 		if err := w.log.write(*history, name); err != nil {
@@ -50,7 +50,7 @@ func (w *world) judge() {
 }
 
 // wait asks for all runs until each is so.
-func (w *world) wait(what string, limit time.Duration, so func(record) bool) {
+func (w *installation) wait(what string, limit time.Duration, so func(record) bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(limit)
 	for tick := time.Tick(200 * time.Millisecond); ; <-tick {
@@ -65,7 +65,7 @@ func (w *world) wait(what string, limit time.Duration, so func(record) bool) {
 }
 
 // runs are all runs of all accounts by request_id, whoever knows of them.
-func (w *world) runs() map[string]record {
+func (w *installation) runs() map[string]record {
 	w.t.Helper()
 	all := map[string]record{}
 	for _, a := range w.accounts {
@@ -85,7 +85,7 @@ func (w *world) runs() map[string]record {
 }
 
 // order is the create that a run came from.
-func (w *world) order(r record) *order {
+func (w *installation) order(r record) *order {
 	metadata, _ := r["metadata"].(map[string]any)
 	for _, c := range w.clients {
 		for _, o := range c.orders {
@@ -100,14 +100,14 @@ func (w *world) order(r record) *order {
 
 // wasPaused reports whether the server of a call was paused during it. The
 // database ends the transactions of a process that stands still for too long.
-func (w *world) wasPaused(c *call) bool {
+func (w *installation) wasPaused(c *call) bool {
 	return slices.ContainsFunc(w.faults, func(f fault) bool {
 		return f.paused == c.Server && f.from.Before(c.Had) && f.to.After(c.Invoked)
 	})
 }
 
 // judgeAnswers holds what clients were told against the runs there are.
-func (w *world) judgeAnswers(runs map[string]record) {
+func (w *installation) judgeAnswers(runs map[string]record) {
 	good := map[string][]int{"create": {202, 402, 409, 429}, "poll": {200, 429}, "cancel": {200, 202}, "upload": {201}}
 	first, fresh, unknown, accepted := map[string]*call{}, map[string]int{}, map[string]bool{}, 0
 	for _, c := range w.log.all() {
@@ -171,7 +171,7 @@ func (w *world) judgeAnswers(runs map[string]record) {
 
 // judgeSeen holds what a client saw of a run against its end: what had ended
 // stays as it was.
-func (w *world) judgeSeen(c *call, r record) {
+func (w *installation) judgeSeen(c *call, r record) {
 	if c.Status == 429 {
 		return
 	}
@@ -187,7 +187,7 @@ func (w *world) judgeSeen(c *call, r record) {
 }
 
 // judgeRuns holds how runs ended against what they were to do.
-func (w *world) judgeRuns(runs map[string]record) {
+func (w *installation) judgeRuns(runs map[string]record) {
 	cancelled := map[string]bool{}
 	for _, c := range w.log.all() {
 		if c.Op == "cancel" {
@@ -218,7 +218,7 @@ func (w *world) judgeRuns(runs map[string]record) {
 // judgeRates looks for windows with too many runs of one person. Times are
 // told to the second: two that differ by 59 are less than a minute apart, two
 // that differ by 60 may not be.
-func (w *world) judgeRates(runs map[string]record) {
+func (w *installation) judgeRates(runs map[string]record) {
 	times := map[*person][]time.Time{}
 	for _, r := range runs {
 		at, err := time.Parse(time.RFC3339, r["created"].(string))
@@ -242,7 +242,7 @@ func (w *world) judgeRates(runs map[string]record) {
 
 // judgeMoney expects every account to have what it was granted, less what its
 // runs cost.
-func (w *world) judgeMoney(runs map[string]record) {
+func (w *installation) judgeMoney(runs map[string]record) {
 	spent := map[string]int64{}
 	for _, r := range runs {
 		spent[w.order(r).account.id] += int64(r["tokens_charged"].(float64))
@@ -266,7 +266,7 @@ func (w *world) judgeMoney(runs map[string]record) {
 
 // judgeStarts expects every attempt that the engine saw to be one of a run's,
 // seen once, and every run with results to have been begun.
-func (w *world) judgeStarts(runs map[string]record) {
+func (w *installation) judgeStarts(runs map[string]record) {
 	text, err := os.ReadFile(w.count)
 	if err != nil {
 		w.t.Fatal(err)
@@ -287,7 +287,7 @@ func (w *world) judgeStarts(runs map[string]record) {
 }
 
 // judgeResults reads a run three times and downloads what it made.
-func (w *world) judgeResults(id string, listed record) {
+func (w *installation) judgeResults(id string, listed record) {
 	a := w.order(listed).account
 	want := program.Fixed(w.t, listed)
 	for range 3 {

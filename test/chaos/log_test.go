@@ -90,7 +90,7 @@ var clientConns = &http.Client{Transport: &http.Transport{DisableKeepAlives: tru
 
 // send makes a call and fills in what came of it. Whatever is not a whole
 // answer leaves the outcome unknown.
-func (w *world) send(p *server, c *call, body []byte, kind string) {
+func (w *installation) send(p *server, c *call, body []byte, kind string) {
 	c.Server, c.Invoked = p.address, time.Now()
 	defer func() { c.Had = time.Now() }()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,29 +21,14 @@ import (
 // started anew.
 type server struct {
 	t       *testing.T
-	w       *world
+	w       *installation
 	address string
 	log     *watch.Log
 	cmd     *exec.Cmd
 	exited  chan struct{}
 }
 
-// freeAddress finds a port below those that the system gives to connections,
-// so that it is still free after a kill.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			l.Close()
-			return address
-		}
-	}
-	t.Fatal("no free port")
-	return ""
-}
-
-func (w *world) command(args ...string) *exec.Cmd {
+func (w *installation) command(args ...string) *exec.Cmd {
 	w.t.Helper()
 	path, err := program.Binary()
 	if err != nil {
@@ -57,7 +40,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 }
 
 // do runs a command to its end and decodes what it prints.
-func (w *world) do(args ...string) (v map[string]any) {
+func (w *installation) do(args ...string) (v map[string]any) {
 	w.t.Helper()
 	cmd := w.command(append(args, "--json")...)
 	var stdout, stderr bytes.Buffer
@@ -72,7 +55,7 @@ func (w *world) do(args ...string) (v map[string]any) {
 }
 
 // check has the program verify its database, beside the servers.
-func (w *world) check() {
+func (w *installation) check() {
 	w.t.Helper()
 	if v := w.do("check"); fmt.Sprint(v["violations"]) != "[]" {
 		w.t.Errorf("violations: %v", v)
@@ -140,7 +123,7 @@ type fault struct {
 }
 
 // kill ends a process as a power cut would.
-func (w *world) kill(p *server) {
+func (w *installation) kill(p *server) {
 	from := time.Now()
 	p.end()
 	w.faults = append(w.faults, fault{from: from, to: time.Now()})
@@ -148,7 +131,7 @@ func (w *world) kill(p *server) {
 }
 
 // pause stops a process for a while.
-func (w *world) pause(p *server, d time.Duration) {
+func (w *installation) pause(p *server, d time.Duration) {
 	w.t.Helper()
 	from := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

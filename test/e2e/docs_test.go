@@ -30,13 +30,7 @@ type reader struct {
 func openDocument(t *testing.T, name string, programs ...string) *reader {
 	t.Helper()
 	for _, p := range programs {
-		servers.Need(t, p, "ATELIER_TEST_DOCS", func() (string, error) {
-			path, err := exec.LookPath(p)
-			if err != nil {
-				return "", fmt.Errorf("%s %w: it is not installed (Debian: apt-get install %[1]s)", p, servers.ErrMissing)
-			}
-			return path, nil
-		})
+		needProgram(t, p)
 	}
 	text, err := os.ReadFile(filepath.Join("../../docs", name))
 	if err != nil {
@@ -58,6 +52,19 @@ func openDocument(t *testing.T, name string, programs ...string) *reader {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// needProgram returns the path of a program that the documentation uses, and
+// skips the test where it is missing.
+func needProgram(t *testing.T, name string) string {
+	t.Helper()
+	return servers.Need(t, name, "ATELIER_TEST_DOCS", func() (string, error) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("%s %w: it is not installed (Debian: apt-get install %[1]s)", name, servers.ErrMissing)
+		}
+		return path, nil
+	})
 }
 
 // site is the installation in the reader's folder.
@@ -119,21 +126,38 @@ func (r *reader) run(part string) string {
 
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
-	r := openDocument(t, "quickstart.md", "curl", "jq", "file")
+	r := openDocument(t, "quickstart.md")
 	r.next("make run") // TestFirstHour opens the set-up link
 	s := r.site()
 	n := s.serve()
 	r.use(s, n)
-	r.next("export ATELIER_TOKEN")
+	r.next("bin/atelier login")
+	r.next("export ATELIER_TOKEN") // r.use has done it
 
-	r.run("generate sketch")
-	if out := r.run("curl"); !strings.Contains(out, "fox.png: PNG image data") {
-		t.Errorf("the last commands print %s", out)
-	}
+	r.run("run sketch") // TestExamples runs the rest of the page
 	if len(r.blocks) > 0 {
 		t.Errorf("nobody runs %q", r.blocks)
 	}
 	s.check()
+}
+
+func TestToolDocument(t *testing.T) {
+	t.Parallel()
+	r := openDocument(t, "tools.md")
+	if out := r.run("tools lint my-tools"); !strings.Contains(out, "1 own tool, ") {
+		t.Errorf("lint says %q", out)
+	}
+	r.next("serve --tools my-tools")
+	s := r.site()
+	n := s.serve("--tools", filepath.Join(r.folder, "my-tools"))
+	r.use(s, n)
+
+	if out := r.run("tools show banner"); !strings.Contains(out, "any width and height from 16 to 2048 pixels") || !strings.Contains(out, "banner-2.png") {
+		t.Errorf("the commands print %q", out)
+	}
+	if len(r.blocks) > 0 {
+		t.Errorf("nobody runs %q", r.blocks)
+	}
 }
 
 func TestExecDocument(t *testing.T) {
@@ -145,7 +169,7 @@ func TestExecDocument(t *testing.T) {
 	n := s.serve("--backends", filepath.Join(r.folder, "backends.yaml"), "--tools", filepath.Join(r.folder, "my-tools"))
 	r.use(s, n)
 
-	r.run("generate square")
+	r.run("run square")
 	if _, err := os.Stat(filepath.Join(r.folder, "out/square.png")); err != nil {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -89,7 +90,7 @@ func TestDocumentMatchesServer(t *testing.T) {
 				s.database = dbtest.Bare(t, pass.engine)
 			}
 
-			w := newFuzzWorld(t, s)
+			w := newFuzzFixture(t, s)
 			// These two end the credential that all others need.
 			leaving := []string{"--exclude-operation-id=signOutEverywhere", "--exclude-operation-id=revokeDevice"}
 			w.fuzz(tool, pass.credential, phases, requests, leaving...)
@@ -101,9 +102,9 @@ func TestDocumentMatchesServer(t *testing.T) {
 	}
 }
 
-// fuzzWorld is an installation with something of everything that requests can
+// fuzzFixture is an installation with something of everything that requests can
 // name.
-type fuzzWorld struct {
+type fuzzFixture struct {
 	t      *testing.T
 	node   *node
 	tool   map[string]any
@@ -111,13 +112,13 @@ type fuzzWorld struct {
 	ids    map[string]any    // for the fuzzer's hooks
 }
 
-func newFuzzWorld(t *testing.T, s *site) *fuzzWorld {
+func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 	t.Helper()
 	tools := t.TempDir()
 	write(t, tools, "dot.yaml", fuzzed)
 	s.env = append(s.env, "ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_LIMITS_CREATE_PER_MINUTE=1000000", "ATELIER_LIMITS_CREATE_PER_HOUR=1000000",
-		"ATELIER_LIMITS_ACTIVE_RUNS=100000", "ATELIER_CATALOG_BUILTIN=false")
-	w := &fuzzWorld{t: t, node: s.serve("--tools", tools)}
+		"ATELIER_LIMITS_ACTIVE_RUNS=100000", "ATELIER_UPLOADS_UNFINISHED=100000", "ATELIER_CATALOG_BUILTIN=false")
+	w := &fuzzFixture{t: t, node: s.serve("--tools", tools)}
 
 	const email, other, third = "anna@example.com", "bert@example.com", "carl@example.com"
 	uids := map[string]string{}
@@ -172,7 +173,7 @@ func newFuzzWorld(t *testing.T, s *site) *fuzzWorld {
 }
 
 // make has something made for an account.
-func (w *fuzzWorld) make(path, body string) map[string]any {
+func (w *fuzzFixture) make(path, body string) map[string]any {
 	w.t.Helper()
 	a := w.node.call("POST", "/api/v2"+path, body)
 	if a.StatusCode/100 != 2 {
@@ -183,7 +184,7 @@ func (w *fuzzWorld) make(path, body string) map[string]any {
 
 // stock gives the account that query selects one of each thing, and their ids by
 // the names of the path parameters.
-func (w *fuzzWorld) stock(query string) map[string]any {
+func (w *fuzzFixture) stock(query string) map[string]any {
 	w.t.Helper()
 	run := w.make("/generate"+query, fmt.Sprintf(`{"tool_id": %q, "tool_fields_hash": %q}`, w.tool["id"], w.tool["tool_fields_hash"]))
 	board := w.make("/boards"+query, `{"name": "Autumn"}`)["id"].(string)
@@ -195,12 +196,15 @@ func (w *fuzzWorld) stock(query string) map[string]any {
 	}
 	upload := w.node.call("POST", "/api/v2/uploads"+query, picture.String(), "Content-Type", "image/png").want(w.t, http.StatusCreated)
 
+	resumable := w.node.call("POST", "/api/v2/uploads/resumable"+query, "", "Tus-Resumable", "1.0.0", "Upload-Length", "1000000").Header.Get("Location")
+	resumable, _, _ = strings.Cut(resumable, "?")
+
 	deadline := time.Now().Add(time.Minute)
 	for tick := time.Tick(100 * time.Millisecond); ; <-tick {
 		record := w.node.json("/api/v2/generate/" + run["request_id"].(string) + query)
 		if record["status"] == "succeeded" {
 			result := record["outputs"].([]any)[0].(map[string]any)
-			return map[string]any{"request_id": run["request_id"], "upload_id": upload["id"], "board_id": board, "node_id": node["id"], "library_id": result["id"]}
+			return map[string]any{"request_id": run["request_id"], "upload_id": upload["id"], "resumable_id": path.Base(resumable), "board_id": board, "node_id": node["id"], "library_id": result["id"]}
 		}
 		if record["status"] != "pending" || time.Now().After(deadline) {
 			w.t.Fatalf("the run is %v", record)
@@ -210,7 +214,7 @@ func (w *fuzzWorld) stock(query string) map[string]any {
 
 // fuzz runs Schemathesis with a credential. Its seed is always the same, and it
 // sends one request at a time, so that what it finds can be found again.
-func (w *fuzzWorld) fuzz(tool fuzzer, credential, phases string, requests int, more ...string) {
+func (w *fuzzFixture) fuzz(tool fuzzer, credential, phases string, requests int, more ...string) {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	ids, err := json.Marshal(w.ids)
@@ -219,14 +223,14 @@ func (w *fuzzWorld) fuzz(tool fuzzer, credential, phases string, requests int, m
 	}
 	document := filepath.Join(dir, "openapi.yaml")
 	write(w.t, dir, "openapi.yaml", string(openapi.Document))
-	write(w.t, dir, "world.json", string(ids))
+	write(w.t, dir, "ids.json", string(ids))
 
 	args := []string{
 		"-m", "schemathesis.cli", "run", document, "--url", w.node.url + "/api/v2", "--phases", phases, "--max-examples", strconv.Itoa(requests),
 		"--seed", "1", "--workers", "1", "--continue-on-failure", "--request-timeout", "30", "--warnings", "off", "--no-color",
 		"--generation-database", "none",
 		"--generation-allow-x00", "false", // no text may hold a NUL character, and no schema says that of all texts
-		"--exclude-checks", "positive_data_acceptance,negative_data_rejection", // the hooks have both, with the rules that no schema expresses
+		"--exclude-checks", "positive_data_acceptance,negative_data_rejection,missing_required_header", // the hooks have them, with the rules that no schema expresses
 		"--exclude-operation-id", "exportMe", // five a day, as large as what there is
 	}
 	if token := w.tokens[credential]; token != "" {
@@ -234,7 +238,7 @@ func (w *fuzzWorld) fuzz(tool fuzzer, credential, phases string, requests int, m
 	}
 	cmd := exec.CommandContext(w.t.Context(), tool.python, append(args, more...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS="+tool.hooks, "ATELIER_WORLD="+filepath.Join(dir, "world.json"))
+	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS="+tool.hooks, "ATELIER_FUZZ_IDS="+filepath.Join(dir, "ids.json"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.t.Errorf("Schemathesis with the %s: %v\n%s", credential, err, out)

@@ -71,7 +71,7 @@ type parlour struct {
 
 func newParlour(t *testing.T, env ...string) *parlour {
 	t.Helper()
-	p := &parlour{workshop: &workshop{site: newSite(t), tools: map[string]*client.Tool{}, tokens: 1000}, cog: cogtest.Start(t, cogtest.Options{})}
+	p := &parlour{workshop: &workshop{site: newSite(t), tools: map[string]*client.ToolDetail{}, tokens: 1000}, cog: cogtest.Start(t, cogtest.Options{})}
 	dir := t.TempDir()
 	manifests, file := filepath.Join(dir, "tools"), filepath.Join(dir, "backends.yaml")
 	write(t, dir, "backends.yaml", "model: {engine: cog, url: \""+p.cog.URL+"\"}\nfar: {engine: cog, url: \""+p.cog.URL+"\", files: address}\n")
@@ -92,13 +92,14 @@ func newParlour(t *testing.T, env ...string) *parlour {
 	p.grant("--email", "artist@example.com", p.tokens)
 	p.node = p.serve()
 	p.node.token = token
-	p.client = &client.Client{URL: p.node.url, Token: token}
-	all, err := p.client.ListTools(t.Context())
-	if err != nil || len(all) != 2 {
-		t.Fatalf("tools = %v, %v", all, err)
+	p.client = connect(t, p.node.url, token)
+	all := listTools(t, p.client)
+	if len(all) != 2 {
+		t.Fatalf("tools = %v", all)
 	}
+	var err error
 	for _, one := range all {
-		if p.tools[strings.ToLower(one.Name)], err = p.client.GetTool(t.Context(), one.ID); err != nil {
+		if p.tools[strings.ToLower(one.Name)], err = p.client.Tools.Get(t.Context(), one.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,12 +126,11 @@ var price = regexp.MustCompile(`(?m)^price:.*\n(?:[ \t].*\n)*`)
 // begin starts a run.
 func (p *parlour) begin(tool string, results int, inputs map[string]any, file []byte) *client.Run {
 	p.t.Helper()
-	r := &client.Request{Tool: p.tools[tool], Inputs: inputs, NumResults: results}
 	inputs["prompt"], inputs["seed"] = "a red fox", 7
 	if file != nil {
-		inputs["picture"] = r.AddFile("start.png", bytes.NewReader(file))
+		inputs["picture"] = client.FileOf("start.png", file)
 	}
-	run, err := p.client.StartRun(p.t.Context(), r)
+	run, err := startRun(p.t.Context(), p.client, p.tools[tool], results, inputs)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -140,8 +140,8 @@ func (p *parlour) begin(tool string, results int, inputs map[string]any, file []
 // results are what a run made, which has to succeed.
 func (p *parlour) results(run *client.Run, want int) (all [][]byte) {
 	p.t.Helper()
-	if run = p.end(run.ID); run.Status != "succeeded" || len(run.Outputs) != want {
-		p.t.Fatalf("run = %+v %v", run, run.Failure)
+	if run = p.end(run.RequestID); run.Status != "succeeded" || len(run.Outputs) != want {
+		p.t.Fatalf("run = %+v %v", run, run.Error)
 	}
 	for _, o := range run.Outputs {
 		all = append(all, p.download(o))
@@ -175,7 +175,10 @@ func TestACogModel(t *testing.T) {
 	}
 	before := seen()
 	made := p.begin("model", 1, map[string]any{"size": size}, start)
-	watch.Until(t, "the run ends", func() bool { run, err := p.client.GetRun(t.Context(), made.ID); return err == nil && run.HasEnded() })
+	watch.Until(t, "the run ends", func() bool {
+		run, err := p.client.Runs.Get(t.Context(), made.RequestID)
+		return err == nil && run.HasEnded()
+	})
 	if asked := g.since(before); len(asked) > 0 {
 		t.Errorf("the server asked for %q, want nothing: it has the file", asked)
 	}
@@ -218,8 +221,8 @@ func TestACogServerGoes(t *testing.T) {
 	p.cog.Kill(t)
 	p.cog.Restart(t)
 	// What it did is lost: it is done again, or given up.
-	run = p.end(run.ID)
-	if run.Status != "succeeded" && (run.Failure == nil || run.TokensCharged != 0) {
+	run = p.end(run.RequestID)
+	if run.Status != "succeeded" && (run.Error == nil || run.TokensCharged != 0) {
 		t.Errorf("run = %+v", run)
 	}
 	paid := run.TokensCharged
@@ -228,8 +231,8 @@ func TestACogServerGoes(t *testing.T) {
 	p.cog.Kill(t)
 	run = p.begin("model", 1, map[string]any{}, nil)
 	watch.Until(t, "whoever asks is told to wait longer", func() bool {
-		now, err := p.client.GetRun(t.Context(), run.ID)
-		return err == nil && now.Status == "pending" && now.RetryAfter == 10
+		now, err := p.client.Runs.Get(t.Context(), run.RequestID)
+		return err == nil && now.Status == "pending" && now.RetryAfterSeconds == 10
 	})
 	p.cog.Restart(t)
 	p.results(run, 1)
@@ -239,14 +242,14 @@ func TestACogServerGoes(t *testing.T) {
 	run = p.begin("model", 1, map[string]any{"sleep": 500}, nil)
 	watch.Until(t, "the model works", busy)
 	asked := time.Now()
-	if _, err := p.client.CancelRun(t.Context(), run.ID); err != nil {
+	if _, err := p.client.Runs.Cancel(t.Context(), run.RequestID); err != nil {
 		t.Fatal(err)
 	}
 	watch.Until(t, "the model stops", func() bool { return p.cog.Health(t) == "READY" })
 	if took := time.Since(asked); took > 3*time.Second {
 		t.Errorf("the model went on for %v", took)
 	}
-	if run = p.end(run.ID); run.Status != "cancelled" || run.TokensCharged != 0 {
+	if run = p.end(run.RequestID); run.Status != "cancelled" || run.TokensCharged != 0 {
 		t.Errorf("run = %+v", run)
 	}
 	p.settled(paid)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"image/color"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -75,7 +74,7 @@ type workshop struct {
 	*site
 	node    *node
 	client  *client.Client
-	tools   map[string]*client.Tool
+	tools   map[string]*client.ToolDetail
 	picture []byte // that the programs have
 	jobs    string // where they work
 	secret  string
@@ -87,7 +86,7 @@ type workshop struct {
 func newWorkshop(t *testing.T, engine string, deeds []deed, more string, beside map[string]string, env ...string) *workshop {
 	t.Helper()
 	w := &workshop{
-		site: newSite(t), tools: map[string]*client.Tool{}, tokens: 100_000,
+		site: newSite(t), tools: map[string]*client.ToolDetail{}, tokens: 100_000,
 		picture: plainPicture(t, 40, 30, color.NRGBA{200, 30, 60, 255}), secret: "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0IHNlY3I=",
 	}
 	w.database = dbtest.URL(t, engine)
@@ -123,13 +122,10 @@ func newWorkshop(t *testing.T, engine string, deeds []deed, more string, beside 
 	w.grant("--email", "maker@example.com", w.tokens)
 	w.node = w.serve()
 	w.node.token = token
-	w.client = &client.Client{URL: w.node.url, Token: token}
-	all, err := w.client.ListTools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.client = connect(t, w.node.url, token)
+	all := listTools(t, w.client)
 	for _, one := range all {
-		if w.tools[one.Name], err = w.client.GetTool(t.Context(), one.ID); err != nil {
+		if w.tools[one.Name], err = w.client.Tools.Get(t.Context(), one.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -160,7 +156,7 @@ func drawing(name, engine, output string, timeout time.Duration) string {
 // start starts a run of a tool.
 func (w *workshop) start(tool string, results int) *client.Run {
 	w.t.Helper()
-	run, err := w.client.StartRun(w.t.Context(), &client.Request{Tool: w.tools[tool], NumResults: max(1, results), Inputs: map[string]any{"prompt": "a red fox"}})
+	run, err := startRun(w.t.Context(), w.client, w.tools[tool], max(1, results), map[string]any{"prompt": "a red fox"})
 	if err != nil {
 		w.t.Fatalf("%s: %v", tool, err)
 	}
@@ -172,7 +168,7 @@ func (w *workshop) end(id string) *client.Run {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
-	run, err := w.client.FollowRun(ctx, id, nil)
+	run, err := w.client.Runs.Wait(ctx, id, client.Watch{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -182,12 +178,7 @@ func (w *workshop) end(id string) *client.Run {
 // download gives a result's bytes.
 func (w *workshop) download(o client.Output) []byte {
 	w.t.Helper()
-	r, err := w.client.DownloadOutput(w.t.Context(), o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer r.Close()
-	b, err := io.ReadAll(r)
+	b, err := readOutput(w.t.Context(), w.client, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -197,12 +188,12 @@ func (w *workshop) download(o client.Output) []byte {
 // judge holds a run against what was to become of it, and gives what it cost.
 func (w *workshop) judge(d deed, run *client.Run) int {
 	w.t.Helper()
-	status, code, message := "succeeded", "", ""
+	status, code, message := client.RunStatusSucceeded, "", ""
 	if d.code != "" {
-		status = "failed"
+		status = client.RunStatusFailed
 	}
-	if run.Failure != nil {
-		code, message = run.Failure.Code, run.Failure.Message
+	if run.Error != nil {
+		code, message = string(run.Error.Code), run.Error.Message
 	}
 	if run.Status != status || code != d.code || len(run.Outputs) != d.made || run.TokensCharged != int64(d.made*unit) {
 		w.t.Errorf("%s: %s %s %q with %d results for %d tokens, want %s %s with %d", d.name, run.Status, code, message, len(run.Outputs), run.TokensCharged, status, d.code, d.made)
@@ -295,7 +286,7 @@ func TestFaultsOfPrograms(t *testing.T) {
 			for range rounds {
 				started := map[string]deed{}
 				for _, d := range append(slices.Clone(faults), good) {
-					started[w.start(d.name, d.wants).ID] = d
+					started[w.start(d.name, d.wants).RequestID] = d
 				}
 				for id, d := range started {
 					paid += w.judge(d, w.end(id))
@@ -303,7 +294,7 @@ func TestFaultsOfPrograms(t *testing.T) {
 			}
 			w.tidy(paid)
 			// Whatever they did, the one after them is as the first.
-			w.tidy(paid + w.judge(good, w.end(w.start(good.name, good.wants).ID)))
+			w.tidy(paid + w.judge(good, w.end(w.start(good.name, good.wants).RequestID)))
 			w.node.stop()
 		})
 	}
@@ -330,20 +321,20 @@ func TestCuriousPrograms(t *testing.T) {
 	waiting := w.start("waits", 1)
 	watch.Until(t, "the other job", func() bool { left, _ := filepath.Glob(w.jobs + "/*/secret"); return len(left) == 1 })
 	for name := range spies {
-		run := w.end(w.start(name, 1).ID)
+		run := w.end(w.start(name, 1).RequestID)
 		if run.Status != "succeeded" || len(run.Outputs) != 1 {
-			t.Errorf("%s: %+v %v", name, run.Status, run.Failure)
+			t.Errorf("%s: %+v %v", name, run.Status, run.Error)
 			continue
 		}
 		if got := strings.TrimSpace(string(w.download(run.Outputs[0]))); got != "refused" {
 			t.Errorf("%s was not refused: %.200q", name, got)
 		}
 	}
-	w.judge(good, w.end(w.start("good", 2).ID))
-	if _, err := w.client.CancelRun(t.Context(), waiting.ID); err != nil {
+	w.judge(good, w.end(w.start("good", 2).RequestID))
+	if _, err := w.client.Runs.Cancel(t.Context(), waiting.RequestID); err != nil {
 		t.Fatal(err)
 	}
-	w.end(waiting.ID)
+	w.end(waiting.RequestID)
 	if !strings.Contains(w.node.stderr.String(), subprocess.SandboxName()) {
 		t.Error("the log does not say what keeps programs away")
 	}
@@ -362,14 +353,14 @@ func TestACancelledProgram(t *testing.T) {
 			run := w.start("stubborn", 2)
 			watch.Until(t, "both sleep", func() bool { return strings.Count(strings.Join(w.processes(), "\n"), "sleep 300") == 2 })
 			asked := time.Now()
-			if _, err := w.client.CancelRun(t.Context(), run.ID); err != nil {
+			if _, err := w.client.Runs.Cancel(t.Context(), run.RequestID); err != nil {
 				t.Fatal(err)
 			}
 			watch.Until(t, "all are gone", func() bool { return len(w.processes()) == 0 })
 			if took := time.Since(asked); took > 3*time.Second {
 				t.Errorf("the program went on for %v", took)
 			}
-			if run = w.end(run.ID); run.Status != "cancelled" || len(run.Outputs) != 0 || run.TokensCharged != 0 {
+			if run = w.end(run.RequestID); run.Status != "cancelled" || len(run.Outputs) != 0 || run.TokensCharged != 0 {
 				t.Errorf("run = %+v", run)
 			}
 			watch.Until(t, "its folder is gone", func() bool { left, _ := os.ReadDir(w.jobs); return len(left) == 0 })
@@ -408,16 +399,16 @@ func TestWhatResultsSay(t *testing.T) {
 			t.Parallel()
 			w := newWorkshop(t, "sqlite", []deed{good}, backends, beside, tt.env...)
 			for _, tool := range slices.Sorted(maps.Keys(kinds)) {
-				run := w.end(w.start(tool, 1).ID)
+				run := w.end(w.start(tool, 1).RequestID)
 				if run.Status != "succeeded" || len(run.Outputs) != 1 {
-					t.Fatalf("%s: %+v %v", tool, run, run.Failure)
+					t.Fatalf("%s: %+v %v", tool, run, run.Error)
 				}
 				b := w.download(run.Outputs[0])
 				if same := bytes.Equal(b, w.picture); same == tt.says {
 					t.Errorf("%s: the bytes are those of the program: %v", tool, same)
 				}
 				for text, want := range map[string]bool{
-					kinds[tool]: tt.says, run.ID: tt.says, w.tools[tool].ID: tt.says, "a red fox": tt.asked,
+					kinds[tool]: tt.says, run.RequestID: tt.says, w.tools[tool].ID: tt.says, "a red fox": tt.asked,
 					trained: tt.says && kinds[tool] == trained, algorithmic: tt.says && kinds[tool] == algorithmic,
 				} {
 					if has := bytes.Contains(b, []byte(text)); has != want {

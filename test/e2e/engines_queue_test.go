@@ -73,11 +73,11 @@ func TestAServerFullOfOthersWork(t *testing.T) {
 		}
 
 		cancelled := st.begin("a river", 20)
-		waits(cancelled.ID, 2)
-		if _, err := st.client.CancelRun(t.Context(), cancelled.ID); err != nil {
+		waits(cancelled.RequestID, 2)
+		if _, err := st.client.Runs.Cancel(t.Context(), cancelled.RequestID); err != nil {
 			t.Fatal(err)
 		}
-		if run, _ := st.follow(cancelled.ID, nil); run.Status != "cancelled" {
+		if run, _ := st.follow(cancelled.RequestID, nil); run.Status != "cancelled" {
 			t.Errorf("run = %+v", run)
 		}
 		watch.Until(t, "the prompt leaves the server's queue", func() bool { return slices.Equal(st.comfy.Waiting(), others[1:]) })
@@ -85,15 +85,15 @@ func TestAServerFullOfOthersWork(t *testing.T) {
 
 		begun := time.Now()
 		patient := st.begin("a red fox", 20)
-		waits(patient.ID, 2)
+		waits(patient.RequestID, 2)
 		time.Sleep(time.Until(begun.Add(3 * time.Second))) // longer than the tool may work
-		waits(patient.ID, 2)
+		waits(patient.RequestID, 2)
 		st.comfy.Change(func(f *comfyuitest.Faults) { f.Paused = false })
-		run, _ := st.follow(patient.ID, nil)
+		run, _ := st.follow(patient.RequestID, nil)
 		if run.Status != "succeeded" || len(run.Outputs) != 1 {
-			t.Fatalf("run = %+v %v", run, run.Failure)
+			t.Fatalf("run = %+v %v", run, run.Error)
 		}
-		ended := st.node.json("/api/v2/generate/" + patient.ID)
+		ended := st.node.json("/api/v2/generate/" + patient.RequestID)
 		started, err := time.Parse(time.RFC3339, ended["started"].(string))
 		finished, err2 := time.Parse(time.RFC3339, ended["finished"].(string))
 		if err != nil || err2 != nil || finished.Sub(started) > 2*time.Second {

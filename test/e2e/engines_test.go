@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +34,7 @@ type studio struct {
 	comfy  *comfyuitest.Server
 	node   *node
 	client *client.Client
-	tool   *client.Tool
+	tool   *client.ToolDetail
 }
 
 func newStudio(t *testing.T, s *site, step time.Duration) *studio {
@@ -65,12 +64,13 @@ func newStudioWith(t *testing.T, s *site, step time.Duration, change func(manife
 	s.grant("--email", "artist@example.com", 100)
 	st.node = s.serve()
 	st.node.token = token
-	st.client = &client.Client{URL: st.node.url, Token: token}
-	all, err := st.client.ListTools(t.Context())
-	if err != nil || len(all) != 1 {
-		t.Fatalf("tools = %v, %v", all, err)
+	st.client = connect(t, st.node.url, token)
+	all := listTools(t, st.client)
+	if len(all) != 1 {
+		t.Fatalf("tools = %v", all)
 	}
-	if st.tool, err = st.client.GetTool(t.Context(), all[0].ID); err != nil {
+	var err error
+	if st.tool, err = st.client.Tools.Get(t.Context(), all[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	return st
@@ -79,7 +79,7 @@ func newStudioWith(t *testing.T, s *site, step time.Duration, change func(manife
 // begin starts a run of so many steps.
 func (st *studio) begin(prompt string, steps int) *client.Run {
 	st.t.Helper()
-	run, err := st.client.StartRun(st.t.Context(), &client.Request{Tool: st.tool, Inputs: map[string]any{"prompt": prompt, "steps": steps}})
+	run, err := startRun(st.t.Context(), st.client, st.tool, 1, map[string]any{"prompt": prompt, "steps": steps})
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -92,12 +92,12 @@ func (st *studio) follow(id string, each func(float64)) (*client.Run, []float64)
 	ctx, cancel := context.WithTimeout(st.t.Context(), 5*time.Minute)
 	defer cancel()
 	var seen []float64
-	run, err := st.client.FollowRun(ctx, id, func(f float64) {
+	run, err := st.client.Runs.Wait(ctx, id, watchFraction(func(f float64) {
 		seen = append(seen, f)
 		if each != nil {
 			each(f)
 		}
-	})
+	}))
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -118,12 +118,7 @@ func (st *studio) released(charged float64) {
 // download gives a result's bytes.
 func (st *studio) download(o client.Output) []byte {
 	st.t.Helper()
-	r, err := st.client.DownloadOutput(st.t.Context(), o)
-	if err != nil {
-		st.t.Fatal(err)
-	}
-	defer r.Close()
-	b, err := io.ReadAll(r)
+	b, err := readOutput(st.t.Context(), st.client, o)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -135,15 +130,15 @@ func (st *studio) download(o client.Output) []byte {
 func TestAWorkflow(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		st := newStudio(t, s, 50*time.Millisecond)
-		run, seen := st.follow(st.begin("a red fox", 40).ID, nil)
+		run, seen := st.follow(st.begin("a red fox", 40).RequestID, nil)
 		if run.Status != "succeeded" || len(run.Outputs) != 1 {
-			t.Fatalf("run = %+v %v", run, run.Failure)
+			t.Fatalf("run = %+v %v", run, run.Error)
 		}
 		if len(seen) < 3 {
 			t.Errorf("progress = %v, want steps on the way", seen)
 		}
 		picture := st.download(run.Outputs[0])
-		for _, want := range []string{"trainedAlgorithmicMedia", run.ID, st.tool.Name} {
+		for _, want := range []string{"trainedAlgorithmicMedia", run.RequestID, st.tool.Name} {
 			if !bytes.Contains(picture, []byte(want)) {
 				t.Errorf("the picture does not say %q", want)
 			}
@@ -159,9 +154,9 @@ func TestAWorkflow(t *testing.T) {
 
 		var once sync.Once
 		long := st.begin("a river", 150)
-		run, _ = st.follow(long.ID, func(float64) {
+		run, _ = st.follow(long.RequestID, func(float64) {
 			once.Do(func() {
-				if _, err := st.client.CancelRun(t.Context(), long.ID); err != nil {
+				if _, err := st.client.Runs.Cancel(t.Context(), long.RequestID); err != nil {
 					t.Error(err)
 				}
 			})
@@ -180,14 +175,14 @@ func TestAServerRestarts(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		st := newStudio(t, s, 20*time.Millisecond)
 		var once sync.Once
-		run, _ := st.follow(st.begin("a storm", 100).ID, func(float64) {
+		run, _ := st.follow(st.begin("a storm", 100).RequestID, func(float64) {
 			once.Do(func() {
 				if err := st.comfy.Restart(); err != nil {
 					t.Error(err)
 				}
 			})
 		})
-		if run.Status != "succeeded" && (run.Failure == nil || run.TokensCharged != 0) {
+		if run.Status != "succeeded" && (run.Error == nil || run.TokensCharged != 0) {
 			t.Errorf("run = %+v", run)
 		}
 		st.released(float64(run.TokensCharged))
@@ -204,15 +199,15 @@ func TestAServerGoesAway(t *testing.T) {
 		watch.Until(t, "the server works", func() bool { return len(st.comfy.Prompts()) > 0 })
 		st.comfy.Stop()
 		watch.Until(t, "whoever asks is told to wait longer", func() bool {
-			run, err := st.client.GetRun(t.Context(), made.ID)
-			return err == nil && run.Status == "pending" && run.RetryAfter == 10
+			run, err := st.client.Runs.Get(t.Context(), made.RequestID)
+			return err == nil && run.Status == "pending" && run.RetryAfterSeconds == 10
 		})
 		if err := st.comfy.Resume(); err != nil {
 			t.Fatal(err)
 		}
-		run, _ := st.follow(made.ID, nil)
+		run, _ := st.follow(made.RequestID, nil)
 		if run.Status != "succeeded" {
-			t.Errorf("run = %+v %v", run, run.Failure)
+			t.Errorf("run = %+v %v", run, run.Error)
 		}
 		st.released(1)
 	})
@@ -228,10 +223,11 @@ func TestAWorkerFindsItsWorkAgain(t *testing.T) {
 		st.node.kill()
 		token := st.node.token
 		st.node = s.serve()
-		st.node.token, st.client.URL = token, st.node.url
-		run, _ := st.follow(made.ID, nil)
+		st.node.token = token
+		st.client = connect(t, st.node.url, token)
+		run, _ := st.follow(made.RequestID, nil)
 		if run.Status != "succeeded" || len(run.Outputs) != 1 {
-			t.Errorf("run = %+v %v", run, run.Failure)
+			t.Errorf("run = %+v %v", run, run.Error)
 		}
 		if n := len(st.comfy.Prompts()); n != 1 {
 			t.Errorf("the server was given %d prompts, want 1", n)

@@ -27,7 +27,7 @@ func TestFirstHour(t *testing.T) {
 			t.Fatal(err)
 		}
 		page, err = anna.Send(page, "/setup", url.Values{"email": {"anna@example.com"}, "password": {"correct horse battery"}})
-		if err != nil || page.URL.Path != "/account" {
+		if err != nil || page.URL.Path != "/welcome" {
 			t.Fatalf("the set-up led to %v, %v: %s", page.URL, err, page.HTML)
 		}
 		if page, err = anna.Open("/tokens"); err != nil {

@@ -29,7 +29,7 @@ func openFirm(t *testing.T, engine string) *firm {
 	s.company = s.do("admin", "company", "create", "--name", "Fox", "--plan", "ENTERPRISE")["id"].(string)
 	s.team = s.do("admin", "team", "create", "--company", s.company, "--name", "Look")["id"].(string)
 	for i, email := range []string{"anna@fox.example", "bert@fox.example"} {
-		s.do("admin", "person", "create", "--email", email, "--password", "correct horse", "--verified")
+		s.do("admin", "person", "create", "--email", email, "--password", password, "--verified")
 		s.do("admin", "team", "add", "--team", s.team, "--email", email)
 		s.tokens[i] = s.do("admin", "token", "create", "--email", email, "--name", "test", "--company", s.company)["token"].(string)
 	}

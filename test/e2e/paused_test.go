@@ -254,8 +254,9 @@ func TestPausedDatabase(t *testing.T) {
 				key += "-paused"
 			}
 			status, text, took, err := send(r, key)
+			hasCode := strings.HasPrefix(r.path, "/api/") && r.method != http.MethodHead // an answer to HEAD has no body
 			if err != nil || status != http.StatusServiceUnavailable || took > answerWithin ||
-				strings.HasPrefix(r.path, "/api/") && !strings.Contains(text, "UPSTREAM_UNAVAILABLE") {
+				hasCode && !strings.Contains(text, "UPSTREAM_UNAVAILABLE") {
 				t.Errorf("during the pause: %s = %d %.300s, %v after %v, want 503 within %v", name, status, text, err, took, answerWithin)
 			}
 			note(name, status, took)

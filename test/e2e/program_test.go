@@ -108,7 +108,7 @@ func (s *site) try(args ...string) (v map[string]any, err error) {
 // token makes a person and gives a token of theirs.
 func (s *site) token(email string) string {
 	s.t.Helper()
-	s.do("admin", "person", "create", "--email", email, "--password", "correct horse", "--verified")
+	s.do("admin", "person", "create", "--email", email, "--password", password, "--verified")
 	return s.do("admin", "token", "create", "--email", email, "--name", "test")["token"].(string)
 }
 

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,7 +82,12 @@ func TestPausedWorkerChangesNothing(t *testing.T) {
 	first := s.serve()
 	first.token = token
 	count := filepath.Join(t.TempDir(), "count")
-	first.running(runs, first.order(2, countTo(count), picture, pause(1500*time.Millisecond), picture))
+	first.running(runs, first.order(2, countTo(count), picture, pause(4*time.Second), picture))
+	// A run is running before its engine has begun.
+	watch.Until(t, "every run to begin", func() bool {
+		lines, _ := os.ReadFile(count)
+		return bytes.Count(lines, []byte("\n")) == runs
+	})
 	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

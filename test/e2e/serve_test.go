@@ -84,7 +84,7 @@ func TestFirstDay(t *testing.T) {
 				t.Errorf("with %q = %d, want 401", header, a.StatusCode)
 			}
 		}
-		for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/docs": 200, "/api/v2/openapi.json": 200, "/metrics": 404, "/debug/pprof/": 404, "/": 303} {
+		for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/docs": 200, "/docs/api": 200, "/docs/generate.md": 200, "/llms.txt": 200, "/api/v2/openapi.json": 200, "/metrics": 404, "/debug/pprof/": 404, "/": 303} {
 			if a := n.get(path); a.StatusCode != want {
 				t.Errorf("%s = %d, want %d", path, a.StatusCode, want)
 			}

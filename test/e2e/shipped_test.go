@@ -24,9 +24,10 @@ func gallery(t *testing.T) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, commands, _ := strings.Cut(string(text), "\n## Gallery\n")
 	var all [][]string
-	for line := range strings.Lines(string(text)) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "bin/atelier generate ")
+	for line := range strings.Lines(commands) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "bin/atelier run ")
 		if !ok {
 			continue
 		}

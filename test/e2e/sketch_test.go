@@ -5,7 +5,6 @@ import (
 	"context"
 	"image"
 	"image/png"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +16,9 @@ import (
 type easel struct {
 	*site
 	node   *node
+	token  string
 	client *client.Client
-	tools  map[string]*client.Tool
+	tools  map[string]*client.ToolDetail
 }
 
 func newEasel(t *testing.T, s *site) *easel {
@@ -27,17 +27,15 @@ func newEasel(t *testing.T, s *site) *easel {
 	s.env = append(s.env, "ATELIER_ENGINES_PROVENANCE=false", "ATELIER_LIMITS_CREATE_PER_MINUTE=1000")
 	token := s.token("artist@example.com")
 	s.grant("--email", "artist@example.com", 100)
-	e := &easel{site: s, client: &client.Client{Token: token}, tools: map[string]*client.Tool{}}
+	e := &easel{site: s, token: token, tools: map[string]*client.ToolDetail{}}
 	e.open()
-	all, err := e.client.ListTools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := listTools(t, e.client)
+	var err error
 	for i, name := range []string{"Sketch", "Sketch from picture", "Upscale ×4 (art)"} {
 		if all[i].Name != name {
 			t.Errorf("tool %d is %s, want %s", i, all[i].Name, name)
 		}
-		if e.tools[name], err = e.client.GetTool(t.Context(), all[i].ID); err != nil {
+		if e.tools[name], err = e.client.Tools.Get(t.Context(), all[i].ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,16 +46,16 @@ func newEasel(t *testing.T, s *site) *easel {
 func (e *easel) open() {
 	e.t.Helper()
 	e.node = e.serve()
-	e.node.token, e.client.URL = e.client.Token, e.node.url
+	e.node.token = e.token
+	e.client = connect(e.t, e.node.url, e.token)
 }
 
 func (e *easel) begin(tool string, results int, inputs map[string]any, files ...[]byte) *client.Run {
 	e.t.Helper()
-	r := &client.Request{Tool: e.tools[tool], NumResults: results, Inputs: inputs}
 	for _, b := range files {
-		inputs["picture"] = r.AddFile("picture.png", bytes.NewReader(b))
+		inputs["picture"] = client.FileOf("picture.png", b)
 	}
-	run, err := e.client.StartRun(e.t.Context(), r)
+	run, err := startRun(e.t.Context(), e.client, e.tools[tool], results, inputs)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -69,18 +67,13 @@ func (e *easel) draw(tool string, results int, inputs map[string]any, files ...[
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), 5*time.Minute)
 	defer cancel()
-	run, err := e.client.FollowRun(ctx, e.begin(tool, results, inputs, files...).ID, func(float64) {})
+	run, err := e.client.Runs.Wait(ctx, e.begin(tool, results, inputs, files...).RequestID, client.Watch{})
 	if err != nil || run.Status != "succeeded" || len(run.Outputs) != results {
 		e.t.Fatalf("run = %+v, %v", run, err)
 	}
 	var all [][]byte
 	for _, o := range run.Outputs {
-		r, err := e.client.DownloadOutput(ctx, o)
-		if err != nil {
-			e.t.Fatal(err)
-		}
-		b, err := io.ReadAll(r)
-		r.Close()
+		b, err := readOutput(ctx, e.client, o)
 		if err != nil {
 			e.t.Fatal(err)
 		}
@@ -97,8 +90,8 @@ func TestAPictureFromAPrompt(t *testing.T) {
 		e := newEasel(t, s)
 		penguin := func() map[string]any { return map[string]any{"prompt": "penguin in the snow", "seed": 7} }
 		run, first := e.draw("Sketch", 1, penguin())
-		if m, err := png.Decode(bytes.NewReader(first[0])); err != nil || m.Bounds() != image.Rect(0, 0, 512, 512) || run.Outputs[0].Note != "" {
-			t.Errorf("result = %v, note %q", err, run.Outputs[0].Note)
+		if m, err := png.Decode(bytes.NewReader(first[0])); err != nil || m.Bounds() != image.Rect(0, 0, 512, 512) || run.Outputs[0].Note != nil {
+			t.Errorf("result = %v, note %v", err, run.Outputs[0].Note)
 		}
 		if _, again := e.draw("Sketch", 1, penguin()); !bytes.Equal(again[0], first[0]) {
 			t.Error("the same seed gives another picture")
@@ -118,7 +111,7 @@ func TestAPictureFromAPrompt(t *testing.T) {
 		seen := map[string]bool{}
 		for i, b := range eight {
 			seen[string(b)] = true
-			if note := run.Outputs[i].Note; !strings.Contains(note, "1 of 4 words is unknown") || !strings.HasSuffix(note, ": blorptangle.") {
+			if note := *run.Outputs[i].Note; !strings.Contains(note, "1 of 4 words is unknown") || !strings.HasSuffix(note, ": blorptangle.") {
 				t.Errorf("note = %q", note)
 			}
 		}
@@ -126,7 +119,7 @@ func TestAPictureFromAPrompt(t *testing.T) {
 			t.Errorf("%d of 8 pictures differ", len(seen))
 		}
 		item := e.node.json("/api/v2/library/" + run.Outputs[0].ID)
-		if item["note"] != run.Outputs[0].Note {
+		if item["note"] != *run.Outputs[0].Note {
 			t.Errorf("item = %v", item)
 		}
 		_, from := e.draw("Sketch from picture", 1, map[string]any{"prompt": "penguin", "steps": 2}, first[0])
@@ -145,14 +138,14 @@ func TestACancelledDrawing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var asked time.Time
-		run, err := e.client.FollowRun(ctx, run.ID, func(progress float64) {
+		run, err := e.client.Runs.Wait(ctx, run.RequestID, watchFraction(func(progress float64) {
 			if progress > 0 && asked.IsZero() { // the first step is done
 				asked = time.Now()
-				if _, err := e.client.CancelRun(ctx, run.ID); err != nil {
+				if _, err := e.client.Runs.Cancel(ctx, run.RequestID); err != nil {
 					t.Error(err)
 				}
 			}
-		})
+		}))
 		if err != nil || run.Status != "cancelled" || run.TokensCharged != 0 || len(run.Outputs) != 0 {
 			t.Errorf("run = %+v, %v", run, err)
 		}
@@ -178,22 +171,22 @@ func TestADrawingGoesOnElsewhere(t *testing.T) {
 		begun, stop := context.WithCancel(ctx)
 		defer stop()
 		run := e.begin("Sketch", 1, inputs())
-		_, err := e.client.FollowRun(begun, run.ID, func(progress float64) {
+		_, err := e.client.Runs.Wait(begun, run.RequestID, watchFraction(func(progress float64) {
 			if progress > 0 {
 				stop()
 			}
-		})
+		}))
 		if begun.Err() == nil || ctx.Err() != nil {
 			t.Fatalf("it did not begin: %v", err)
 		}
 		e.node.stop()
 		e.open()
-		if run, err = e.client.FollowRun(ctx, run.ID, func(float64) {}); err != nil || run.Status != "succeeded" || run.TokensCharged != 1 || len(run.Outputs) != 1 {
+		if run, err = e.client.Runs.Wait(ctx, run.RequestID, client.Watch{}); err != nil || run.Status != "succeeded" || run.TokensCharged != 1 || len(run.Outputs) != 1 {
 			t.Fatalf("run = %+v, %v", run, err)
 		}
 		again, _ := e.draw("Sketch", 1, inputs())
 		for i, o := range run.Outputs {
-			if o.SHA256 != again.Outputs[i].SHA256 || o.Note != again.Outputs[i].Note || !strings.HasSuffix(o.Note, ": narwhal.") {
+			if o.SHA256 != again.Outputs[i].SHA256 || *o.Note != *again.Outputs[i].Note || !strings.HasSuffix(*o.Note, ": narwhal.") {
 				t.Errorf("result %d = %+v, drawn at once %+v", i, o, again.Outputs[i])
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,6 +47,21 @@ func Main(m *testing.M) {
 		os.RemoveAll(filepath.Dir(path))
 	}
 	os.Exit(code)
+}
+
+// FreeAddress finds a port below those that the system gives to connections, so
+// that it is still free after a kill.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
+	t.Fatal("no free port")
+	return ""
 }
 
 // Receiver starts a TLS server for webhooks. The program trusts it with
@@ -92,7 +109,7 @@ func named(t testing.TB, db *sqldb.DB) map[string]bool {
 	keys := map[string]bool{}
 	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
 		clear(keys)
-		return tx.EachRow(t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL`, nil, func(row sqldb.Scanner) error {
+		return tx.EachRow(t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL UNION ALL SELECT blob, '', '' FROM resumable_part`, nil, func(row sqldb.Scanner) error {
 			var all [3]string
 			err := row.Scan(&all[0], &all[1], &all[2])
 			for _, key := range all {

@@ -57,6 +57,16 @@ func (v *Visitor) Cookies() (values []string) {
 	return values
 }
 
+// CookieHeader returns the header Cookie of the visitor's requests, for programs
+// that open pages as the visitor.
+func (v *Visitor) CookieHeader() string {
+	var cookies []string
+	for _, c := range v.jar.Cookies(v.url()) {
+		cookies = append(cookies, c.Name+"="+c.Value)
+	}
+	return strings.Join(cookies, "; ")
+}
+
 // proxy says where a request comes from.
 type proxy string
 
@@ -129,7 +139,7 @@ func (v *Visitor) enter(path, email, password string) error {
 	if p, err = v.Send(p, path, url.Values{"email": {email}, "password": {password}}); err != nil {
 		return err
 	}
-	if p.URL.Path != "/account" {
+	if p.URL.Path != "/" {
 		return fmt.Errorf("%s led to %s, status %d", path, p.URL, p.Status)
 	}
 	return nil

@@ -114,6 +114,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 		Devices:         s.Devices,
 		Tokens:          s.Tokens,
 		RequireVerified: o.Verified,
+		Operators:       o.Settings.Operators,
 		Now:             o.Now,
 	}
 	return s

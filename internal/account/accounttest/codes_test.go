@@ -16,7 +16,7 @@ import (
 var longLived = device.Options{ExpiresIn: 3 * time.Hour}
 
 func TestWrongCodesOfAPerson(t *testing.T) {
-	each(t, accounttest.Options{Device: longLived}, func(w *world) {
+	each(t, accounttest.Options{Device: longLived}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		other, _ := w.browser(w.somebody("bert@example.com", true).ID)
 		codes := w.Start("")
@@ -49,7 +49,7 @@ func TestWrongCodesOfAPerson(t *testing.T) {
 
 // Where a network has used up its wrong codes each person has three a day.
 func TestWrongCodesFromAnAddress(t *testing.T) {
-	each(t, accounttest.Options{Device: longLived}, func(w *world) {
+	each(t, accounttest.Options{Device: longLived}, func(w *fixture) {
 		codes := w.Start("")
 		var people []signin.Session
 		for i := range 5 {
@@ -75,7 +75,7 @@ func TestWrongCodesFromAnAddress(t *testing.T) {
 }
 
 func TestStartsPerAddress(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		from := func(address string) error {
 			return second(w.Accounts.Devices.Start(w.Context(), "", session.Client{Address: address}))
 		}
@@ -104,7 +104,7 @@ func TestStartsPerAddress(t *testing.T) {
 
 // Who signs in many devices guesses nothing.
 func TestRightCodesDoNotCount(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		for i := range 11 {
 			w.ok(w.Decide(in, w.Start(""), i%2 == 0))

@@ -20,17 +20,17 @@ import (
 )
 
 // open opens the approval page.
-func (w *world) open(in signin.Session, userCode string) (device.Grant, error) {
+func (w *fixture) open(in signin.Session, userCode string) (device.Grant, error) {
 	return w.Accounts.Devices.OpenGrant(w.Context(), in.Principal(w.Client().Address), userCode)
 }
 
 // decide answers on the page of a grant.
-func (w *world) decide(in signin.Session, grantID, userCode string, approve bool) error {
+func (w *fixture) decide(in signin.Session, grantID, userCode string, approve bool) error {
 	return second(w.Accounts.Devices.DecideGrant(w.Context(), in.Principal(w.Client().Address), devicelogin.Answer{GrantID: grantID, UserCode: userCode, Approve: approve}))
 }
 
 func TestDeviceSignIn(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		in, _ := w.browser(anna.ID)
 		mark := w.mark()
@@ -77,7 +77,7 @@ func TestDeviceSignIn(t *testing.T) {
 }
 
 func TestOnePollOfManyWins(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		codes := w.approved(in)
 		var won atomic.Int64
@@ -104,7 +104,7 @@ func TestOnePollOfManyWins(t *testing.T) {
 }
 
 func TestRefuse(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		codes := w.Start("blender")
 		g, err := w.open(in, codes.UserCode)
@@ -118,7 +118,7 @@ func TestRefuse(t *testing.T) {
 }
 
 func TestOneVerdictOfManyCounts(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		codes := w.Start("")
 		g, err := w.open(in, codes.UserCode)
@@ -146,7 +146,7 @@ func TestOneVerdictOfManyCounts(t *testing.T) {
 }
 
 func TestCodesEndWithTheirTime(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		late, fetchedLate := w.Start(""), w.Start("")
 		g, err := w.open(in, late.UserCode)
@@ -167,7 +167,7 @@ func TestCodesEndWithTheirTime(t *testing.T) {
 
 // A code that more than one person looks at was sent around.
 func TestCodeSeenByMany(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		bert, _ := w.browser(w.somebody("bert@example.com", true).ID)
 		codes := w.Start("")
@@ -206,7 +206,7 @@ func TestCodeSeenByMany(t *testing.T) {
 }
 
 func TestWrongConfirmationsKillTheCode(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		codes, other := w.Start(""), w.Start("")
 		g, err := w.open(in, codes.UserCode)
@@ -234,7 +234,7 @@ func TestWrongConfirmationsKillTheCode(t *testing.T) {
 // Confirming the code of a device that somebody else looks at is one more way
 // to have seen it.
 func TestWrongConfirmationLocksTheOtherCode(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		bert, _ := w.browser(w.somebody("bert@example.com", true).ID)
 		hers, his := w.Start(""), w.Start("")
@@ -251,7 +251,7 @@ func TestWrongConfirmationLocksTheOtherCode(t *testing.T) {
 }
 
 func TestEndedSessionApprovesNothing(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		codes := w.Start("")
 		g, err := w.open(in, codes.UserCode)
@@ -267,7 +267,7 @@ func TestEndedSessionApprovesNothing(t *testing.T) {
 }
 
 func TestReplayKillsTheDevice(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		codes := w.approved(in)
 		dev, err := w.poll(codes)
@@ -294,7 +294,7 @@ func TestReplayKillsTheDevice(t *testing.T) {
 }
 
 func TestRevokeDevice(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna, bert := w.somebody("anna@example.com", true), w.somebody("bert@example.com", true)
 		dev, other := w.Device(anna.ID, ""), w.Device(anna.ID, "")
 		revoke := func(who person.Person, id string) error {
@@ -322,7 +322,7 @@ func TestRevokeDevice(t *testing.T) {
 }
 
 func TestNewDeviceIsTold(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna, bert := w.somebody("anna@example.com", true), w.somebody("bert@example.com", true)
 		drop := func(secret string) error { return w.Accounts.Devices.EndDeviceByLink(w.Context(), secret, w.Client()) }
 		dev, kept := w.Device(anna.ID, "blender"), w.Device(anna.ID, "")
@@ -368,7 +368,7 @@ func TestNewDeviceIsTold(t *testing.T) {
 }
 
 // admitsDevice tells whether a device counts, whatever became of its ID token.
-func (w *world) admitsDevice(id string) bool {
+func (w *fixture) admitsDevice(id string) bool {
 	_, err := w.Devices.CheckDevice(w.Context(), w.DB, id)
 	return err == nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestSignOutEverywhere(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna, bert := w.somebody("anna@example.com", true), w.somebody("bert@example.com", true)
 		hers, his := w.possessions(anna.ID, anna.Email), w.possessions(bert.ID, bert.Email)
 		for range 3 {
@@ -40,7 +40,7 @@ func TestSignOutEverywhere(t *testing.T) {
 // What is approved and fetched at the moment of the sign-out was either there
 // to be ended or comes too late.
 func TestSignOutEverywhereAmongMany(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		for _, email := range []string{"anna@example.com", "bert@example.com", "carl@example.com"} {
 			id := w.somebody(email, true).ID
 			in, cookie := w.browser(id)

@@ -14,7 +14,7 @@ import (
 // TestEndedSessionChangesNothing ends a session after a page has recognised its
 // browser, and before what the page does is done.
 func TestEndedSessionChangesNothing(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		p := w.somebody("anna@example.com", true)
 		for name, end := range map[string]func(s signin.Session) error{
 			"signed out": func(s signin.Session) error {

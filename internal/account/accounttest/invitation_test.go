@@ -14,7 +14,7 @@ import (
 )
 
 func TestAcceptInvitation(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		c := w.Company("Studio", company.TeamPlan)
 		film, sound := w.Team(c, "Film", "member"), w.Team(c, "Sound", "member")
 		anna, bert := w.somebody("anna@example.com", false), w.somebody("bert@example.com", true)
@@ -52,7 +52,7 @@ func TestAcceptInvitation(t *testing.T) {
 }
 
 func TestAcceptInvitationFromTheList(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		c := w.Company("Studio", company.TeamPlan)
 		anna, bert := w.somebody("anna@example.com", false), w.somebody("bert@example.com", true)
 		offer := func(email string) string {

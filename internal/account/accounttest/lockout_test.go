@@ -14,7 +14,7 @@ import (
 
 // Wrong codes of one person do not stop the others of an address.
 func TestWrongCodesOfANeighbour(t *testing.T) {
-	each(t, accounttest.Options{Device: longLived}, func(w *world) {
+	each(t, accounttest.Options{Device: longLived}, func(w *fixture) {
 		office := session.Client{Address: "192.0.2.1"}
 		open := func(in signin.Session, code string) error {
 			return second(w.Accounts.Devices.OpenGrant(w.Context(), in.Principal(office.Address), code))
@@ -46,7 +46,7 @@ func TestStartsWithoutEnd(t *testing.T) {
 	o := accounttest.Options{Device: longLived}
 	o.Device.MaxGrants = 60
 	o.Device.MaxPerNetwork = 40
-	each(t, o, func(w *world) {
+	each(t, o, func(w *fixture) {
 		start := func(address string) (string, error) {
 			codes, err := w.Accounts.Devices.Start(w.Context(), "", session.Client{Address: address})
 			return codes.DeviceCode, err
@@ -72,7 +72,7 @@ func TestStartsWithoutEnd(t *testing.T) {
 // A known browser has few tries of its own, so that whoever steals its cookie
 // has won little; and it is as unknown as others after a sign-out everywhere.
 func TestStolenCookieOfAKnownBrowser(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		w.Person("anna@example.com")
 		w.Person("bert@example.com")
 		from := func(email, password, address, cookie string) (signin.NewSession, error) {
@@ -108,7 +108,7 @@ func TestStolenCookieOfAKnownBrowser(t *testing.T) {
 
 // What ends all sessions ends what is known about browsers.
 func TestKnownBrowsersEnd(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		id := w.Person("anna@example.com")
 		sign := func(cookie, password string) signin.NewSession {
 			w.Helper()

@@ -14,7 +14,7 @@ import (
 )
 
 func TestGrant(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		c := w.Company("Studio", company.TeamPlan)
 		team := w.Team(c, "Film", "member")
@@ -55,7 +55,7 @@ func TestGrant(t *testing.T) {
 }
 
 func TestDevicesForTheOperator(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		first := w.Device(anna.ID, "blender")
 		w.pass(time.Second)
@@ -90,7 +90,7 @@ func TestDevicesForTheOperator(t *testing.T) {
 }
 
 func TestRotateKeys(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		dev := w.Device(w.somebody("anna@example.com", true).ID, "")
 		mark := w.mark()
 		kid, err := w.Accounts.Devices.RotateKeys(w.Context())
@@ -108,7 +108,7 @@ func TestRotateKeys(t *testing.T) {
 
 // Sweeping takes what ran out and nothing that still counts.
 func TestSweep(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		c := w.Company("Studio", company.TeamPlan)
 		old := w.Device(anna.ID, "")

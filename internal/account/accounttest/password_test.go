@@ -19,7 +19,7 @@ import (
 )
 
 // offer makes a link behind the desk's back.
-func (w *world) offer(kind person.LinkKind, l person.Link) (secret string) {
+func (w *fixture) offer(kind person.LinkKind, l person.Link) (secret string) {
 	w.Helper()
 	w.do(func(tx *sqldb.Tx) (err error) {
 		secret, err = person.CreateLink(w.Context(), tx, kind, l, time.Hour)
@@ -36,7 +36,7 @@ type possessions struct {
 	token   string       // personal
 }
 
-func (w *world) possessions(id, email string) (p possessions) {
+func (w *fixture) possessions(id, email string) (p possessions) {
 	w.Helper()
 	in, cookie := w.browser(id)
 	_, other := w.browser(id)
@@ -55,7 +55,7 @@ func (w *world) possessions(id, email string) (p possessions) {
 }
 
 // ended wants all of them dead but the personal token, which may live.
-func (w *world) ended(p possessions, token bool) {
+func (w *fixture) ended(p possessions, token bool) {
 	w.Helper()
 	for _, cookie := range p.cookies {
 		if w.knows(cookie) {
@@ -75,7 +75,7 @@ func (w *world) ended(p possessions, token bool) {
 }
 
 func TestVerifyEmail(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, err := w.signUp(signup.Application{Email: "anna@example.com"})
 		w.ok(err)
 		first := w.secret("anna@example.com", "Verify")
@@ -121,7 +121,7 @@ func TestVerifyEmail(t *testing.T) {
 }
 
 func TestVerificationMailsAreFew(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", false)
 		for range 5 {
 			w.ok(w.Accounts.Verification.ResendLink(w.Context(), principal.Principal{PersonID: anna.ID}))
@@ -138,7 +138,7 @@ func TestVerificationMailsAreFew(t *testing.T) {
 }
 
 func TestResetOfAVerifiedAccount(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		id := w.Person("anna@example.com")
 		had := w.possessions(id, "anna@example.com")
 		w.ok(w.Accounts.SignIn.RequestPasswordReset(w.Context(), "Anna@example.com", w.Client()))
@@ -187,7 +187,7 @@ func TestResetOfAVerifiedAccount(t *testing.T) {
 // Whoever signed up with an address that is not theirs leaves nothing behind
 // when its owner comes.
 func TestResetOfASquattedAccount(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		c := w.Company("Studio", company.TeamPlan)
 		_, err := w.Companies.Domains.AddDomain(w.Context(), principal.Operator(), c, "studio.example", "", "")
 		w.ok(err)
@@ -212,7 +212,7 @@ func TestResetOfASquattedAccount(t *testing.T) {
 }
 
 func TestRequestResetTellsNothing(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		ask := func(email, address string) error {
 			return w.Accounts.SignIn.RequestPasswordReset(w.Context(), email, session.Client{Address: address})
@@ -249,7 +249,7 @@ func TestRequestResetTellsNothing(t *testing.T) {
 }
 
 func TestResetDoesNotRestore(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		w.somebody("anna@example.com", false)
 		link, err := w.Accounts.SignIn.OperatorResetLink(w.Context(), "anna@example.com")
 		w.ok(err)
@@ -262,7 +262,7 @@ func TestResetDoesNotRestore(t *testing.T) {
 }
 
 func TestChangePassword(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		id := w.Person("anna@example.com")
 		had := w.possessions(id, "anna@example.com")
 		in, cookie := w.browser(id)
@@ -304,7 +304,7 @@ func TestChangePassword(t *testing.T) {
 // Whoever sits at a browser that was left open guesses no faster than others,
 // and what strangers guess at the front door does not matter there.
 func TestOldPasswordIsNotGuessed(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		in, _ := w.browser(w.Person("anna@example.com"))
 		change := func(old, password string) (signin.NewSession, error) {
 			return w.Accounts.SignIn.ChangePassword(w.Context(), in, old, password, w.Client())
@@ -324,7 +324,7 @@ func TestOldPasswordIsNotGuessed(t *testing.T) {
 
 // People of a provider have no password to give.
 func TestFirstPassword(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.create(person.Draft{Email: "anna@example.com", EmailVerified: true})
 		w.do(func(tx *sqldb.Tx) error {
 			return person.StoreIdentity(w.Context(), tx, person.Identity{Issuer: "https://id.example", Subject: "a", PersonID: anna.ID, Provider: "Studio"})

@@ -20,9 +20,9 @@ import (
 	"atelier/internal/people/person"
 )
 
-// studio is a world with an OpenID provider, and so with the real time.
+// studio is a fixture with an OpenID provider, and so with the real time.
 type studio struct {
-	*world
+	*fixture
 	server *oidctest.Server
 }
 

@@ -31,7 +31,7 @@ func ids(teams []company.Team) []string {
 }
 
 // own makes a domain a company's.
-func (w *world) own(companyID, domain, teamID string) {
+func (w *fixture) own(companyID, domain, teamID string) {
 	w.Helper()
 	_, err := w.Companies.Domains.AddDomain(w.Context(), principal.Operator(), companyID, domain, teamID, "")
 	w.ok(err)
@@ -40,7 +40,7 @@ func (w *world) own(companyID, domain, teamID string) {
 }
 
 func TestRecord(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{MonthlyAllowance: 7, TopUp: 50}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{MonthlyAllowance: 7, TopUp: 50}}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", false)
 		studio, north := w.Company("Studio", company.EnterprisePlan), w.Company("North", company.TeamPlan)
 		w.Admit(studio, anna.Email, company.ManageAPITokens)
@@ -106,7 +106,7 @@ func inBrowser(personID, provider string) principal.Principal {
 
 // TestRecordsOfCredentials shows each credential what it can act for.
 func TestRecordsOfCredentials(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{TopUp: 50}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{TopUp: 50}}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		studio, north, foreign := w.Company("Studio", company.TeamPlan), w.Company("North", company.TeamPlan), w.Company("Other", company.TeamPlan)
 		film, light := w.Team(studio, "Film", "member"), w.Team(north, "Light", "member")
@@ -159,7 +159,7 @@ func TestRecordsOfCredentials(t *testing.T) {
 }
 
 func TestNewTeams(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		c, other := w.Company("Studio", company.TeamPlan), w.Company("North", company.TeamPlan)
 		anna := w.somebody("anna@studio.example", true)
 		accept := func(teamID string) {
@@ -199,7 +199,7 @@ func TestNewTeams(t *testing.T) {
 
 // The domain of an address counts from when the address is proven.
 func TestDomainOfAVerifiedAddress(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		c := w.Company("Studio", company.TeamPlan)
 		team := w.Team(c, "Film", "member")
 		w.own(c, "studio.example", team)
@@ -228,7 +228,7 @@ func TestDomainOfAVerifiedAddress(t *testing.T) {
 }
 
 func TestTopUpOncePerWindow(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{TopUp: 50, TopUpWindow: time.Hour, MonthlyAllowance: 7}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{TopUp: 50, TopUpWindow: time.Hour, MonthlyAllowance: 7}}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		for round := range int64(2) {
 			var won atomic.Int64
@@ -260,7 +260,7 @@ func TestTopUpOncePerWindow(t *testing.T) {
 }
 
 func TestNoTopUp(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		_, _, err := w.Accounts.Grants.ClaimTopUp(w.Context(), principal.Principal{PersonID: anna.ID})
 		w.because("top-up", err, "off")

@@ -19,7 +19,7 @@ import (
 )
 
 func TestRefresh(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		dev := w.Device(w.somebody("anna@example.com", true).ID, "blender")
 		w.pass(time.Hour) // the ID token ran out
 		if w.admits(dev.Tokens.ID) {
@@ -43,7 +43,7 @@ func TestRefresh(t *testing.T) {
 }
 
 func TestRefreshesAtOnceGiveOneSuccessor(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		dev := w.Device(w.somebody("anna@example.com", true).ID, "")
 		w.pass(24 * time.Hour)
 		var mu sync.Mutex
@@ -73,7 +73,7 @@ func TestRefreshesAtOnceGiveOneSuccessor(t *testing.T) {
 
 // A client that lost the answer asks again with what it has.
 func TestLostAnswerOfARefresh(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		dev := w.Device(w.somebody("anna@example.com", true).ID, "")
 		w.pass(24 * time.Hour)
 		lost, err := w.refresh(dev.Tokens.Refresh)
@@ -90,12 +90,12 @@ func TestLostAnswerOfARefresh(t *testing.T) {
 
 func TestReusedRefreshTokenKillsTheDevice(t *testing.T) {
 	t.Parallel()
-	for name, reuse := range map[string]func(w *world, first, next string) (reused, newest string){
-		"after the grace": func(w *world, first, next string) (string, string) {
+	for name, reuse := range map[string]func(w *fixture, first, next string) (reused, newest string){
+		"after the grace": func(w *fixture, first, next string) (string, string) {
 			w.pass(time.Minute + time.Microsecond)
 			return first, next
 		},
-		"two generations back": func(w *world, first, next string) (string, string) {
+		"two generations back": func(w *fixture, first, next string) (string, string) {
 			w.pass(10 * time.Second)
 			got, err := w.refresh(next)
 			w.ok(err)
@@ -103,7 +103,7 @@ func TestReusedRefreshTokenKillsTheDevice(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, accounttest.Options{Device: device.Options{RotateAfter: 10 * time.Second}}, func(w *world) {
+			each(t, accounttest.Options{Device: device.Options{RotateAfter: 10 * time.Second}}, func(w *fixture) {
 				id := w.somebody("anna@example.com", true).ID
 				dev, other := w.Device(id, ""), w.Device(id, "")
 				w.pass(10 * time.Second)
@@ -133,7 +133,7 @@ func TestReusedRefreshTokenKillsTheDevice(t *testing.T) {
 
 // Suspending somebody ends their devices; this holds even where one is left.
 func TestSuspendedPersonDoesNotRefresh(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		id := w.somebody("anna@example.com", true).ID
 		dev := w.Device(id, "")
 		w.pass(24 * time.Hour)

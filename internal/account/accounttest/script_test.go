@@ -24,7 +24,7 @@ import (
 
 // script is the life of an installation in which everything happens once.
 type script struct {
-	*world
+	*fixture
 	secrets map[string]string // what must never be kept, by what it is
 	acts    []audit.Act       // that should be in the log
 }
@@ -80,9 +80,9 @@ func (s *script) device(what string, in signin.Session) (device.Codes, devicelog
 }
 
 // play runs the script.
-func (w *world) play() *script {
+func (w *fixture) play() *script {
 	w.Helper()
-	s := &script{world: w, secrets: map[string]string{}}
+	s := &script{fixture: w, secrets: map[string]string{}}
 	ctx := w.Context()
 	enter := func(what string, in signin.NewSession, err error) signin.Session {
 		w.Helper()
@@ -252,7 +252,7 @@ func (w *world) play() *script {
 var everything = accounttest.Options{Settings: account.Settings{SignupGrant: 10, TopUp: 5}}
 
 func TestEveryActIsRecordedOnce(t *testing.T) {
-	each(t, everything, func(w *world) {
+	each(t, everything, func(w *fixture) {
 		s := w.play()
 		w.recorded("the whole", 0, s.acts...)
 		all := w.records(0)
@@ -267,8 +267,8 @@ func TestEveryActIsRecordedOnce(t *testing.T) {
 			w.Errorf("verify = %+v, %q, %v", head, bad, err)
 		}
 		// What a provider or a company's directory does is in the tests of that, and so are the end of a person, the
-		// first start with seals, and backups.
-		elsewhere := []audit.Act{audit.SealsBegun, audit.BackupMade, audit.BackupRestored, audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted}
+		// first start with seals, backups, and runs that an operator cancels.
+		elsewhere := []audit.Act{audit.SealsBegun, audit.BackupMade, audit.BackupRestored, audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted, audit.RunCancelled}
 		for _, act := range audit.Acts {
 			ours := !slices.ContainsFunc([]string{"company.", "team.", "budget.", "domain.", "invitation.", "scim_"}, func(p string) bool { return strings.HasPrefix(string(act), p) })
 			if ours && !slices.Contains(elsewhere, act) && !slices.Contains(s.acts, act) {
@@ -279,7 +279,7 @@ func TestEveryActIsRecordedOnce(t *testing.T) {
 }
 
 // dump is all that the database has on its disk, or in its tables.
-func (w *world) dump() string {
+func (w *fixture) dump() string {
 	w.Helper()
 	if path, ok := strings.CutPrefix(w.address, "sqlite://"); ok {
 		file, err := os.ReadFile(path)
@@ -310,7 +310,7 @@ func (w *world) dump() string {
 
 // What proves who somebody is exists in the one answer that gives it.
 func TestSecretsAreKeptNowhere(t *testing.T) {
-	each(t, everything, func(w *world) {
+	each(t, everything, func(w *fixture) {
 		s := w.play()
 		dump := w.dump()
 		for what, secret := range s.secrets {

@@ -16,12 +16,12 @@ import (
 )
 
 // signIn tries a password.
-func (w *world) signIn(email, password string) error {
+func (w *fixture) signIn(email, password string) error {
 	return second(w.Accounts.SignIn.SignIn(w.Context(), email, password, w.Client()))
 }
 
 func TestSignIn(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		id := w.Person("anna@example.com")
 		mark := w.mark()
 		in, err := w.Accounts.SignIn.SignIn(w.Context(), "Anna@Example.com", password, session.Client{UserAgent: "Firefox", Address: "203.0.113.7"})
@@ -44,7 +44,7 @@ func TestSignIn(t *testing.T) {
 }
 
 func TestWrongAndUnknownAreOneAnswer(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		w.Person("anna@example.com")
 		w.do(func(tx *sqldb.Tx) error { // somebody of a provider, without a password
 			p, err := person.Create(w.Context(), tx, person.Draft{Email: "bert@example.com"})
@@ -78,7 +78,7 @@ func TestWrongAndUnknownAreOneAnswer(t *testing.T) {
 
 // Wrong passwords of a pair of person and network are slowed down.
 func TestPasswordTries(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		w.Person("anna@example.com")
 		from := func(email, password string) error {
 			return second(w.Accounts.SignIn.SignIn(w.Context(), email, password, session.Client{Address: "192.0.2.1"}))
@@ -116,7 +116,7 @@ func TestPasswordTries(t *testing.T) {
 
 // A customer of an IPv6 network has 2^64 addresses and counts as one.
 func TestPasswordTriesPerAddress(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		n := 0
 		from := func(address string) error {
 			n++
@@ -141,7 +141,7 @@ func TestPasswordTriesPerAddress(t *testing.T) {
 
 // A try that one limit refuses takes nothing from the other.
 func TestRefusedTriesTakeNothing(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		from := func(email string) error {
 			return second(w.Accounts.SignIn.SignIn(w.Context(), email, unfit, session.Client{Address: "192.0.2.1"}))
 		}
@@ -159,7 +159,7 @@ func TestRefusedTriesTakeNothing(t *testing.T) {
 }
 
 func TestSuspend(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		id := w.Person("anna@example.com")
 		in, cookie := w.browser(id)
 		dev := w.Device(id, "blender")
@@ -198,7 +198,7 @@ func TestSuspend(t *testing.T) {
 }
 
 func TestSessionIsTouchedOnceAMinute(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		_, cookie := w.browser(w.somebody("anna@example.com", true).ID)
 		used := func(address string) (time.Duration, string) {
 			_, err := w.Accounts.SignIn.FindSession(w.Context(), cookie, address)
@@ -234,7 +234,7 @@ func TestSessionIsTouchedOnceAMinute(t *testing.T) {
 }
 
 func TestSignOut(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna, bert := w.somebody("anna@example.com", true), w.somebody("bert@example.com", true)
 		one, first := w.browser(anna.ID)
 		_, other := w.browser(anna.ID)

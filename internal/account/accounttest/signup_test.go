@@ -24,14 +24,14 @@ import (
 )
 
 // offerSetup is what the first start prints.
-func (w *world) offerSetup() (token string) {
+func (w *fixture) offerSetup() (token string) {
 	w.Helper()
 	w.do(func(tx *sqldb.Tx) (err error) { token, err = person.CreateSetupToken(w.Context(), tx); return err })
 	return token
 }
 
 // balance gives the tokens of an account.
-func (w *world) balance(id string) int64 {
+func (w *fixture) balance(id string) int64 {
 	w.Helper()
 	var all map[string]ledger.Balance
 	w.do(func(tx *sqldb.Tx) (err error) {
@@ -65,7 +65,7 @@ func TestWhoMaySignUp(t *testing.T) {
 		},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
-			each(t, accounttest.Options{Settings: account.Settings{Signup: mode}}, func(w *world) {
+			each(t, accounttest.Options{Settings: account.Settings{Signup: mode}}, func(w *fixture) {
 				token := w.offerSetup()
 				if ok, err := w.Accounts.SignUp.IsSetupToken(w.Context(), token); err != nil || !ok {
 					w.Errorf("may set up = %v, %v", ok, err)
@@ -150,7 +150,7 @@ func TestWhoMaySignUp(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestSetupTokenIsForOnePerson(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{Signup: signup.Closed}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{Signup: signup.Closed}}, func(w *fixture) {
 		token := w.offerSetup()
 		var in atomic.Int64
 		dbtest.Together(6, func(i int) {
@@ -173,7 +173,7 @@ func TestSetupTokenIsForOnePerson(t *testing.T) {
 }
 
 func TestUsedUpInvitationLeavesNobodyBehind(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{Signup: signup.ByInvitation, SignupGrant: 100}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{Signup: signup.ByInvitation, SignupGrant: 100}}, func(w *fixture) {
 		c := w.Company("Studio", company.TeamPlan)
 		secret := w.invite("", c, w.Team(c, "Film", "member"))
 		var in atomic.Int64
@@ -201,7 +201,7 @@ func TestUsedUpInvitationLeavesNobodyBehind(t *testing.T) {
 }
 
 func TestKnownAddressWhereSignUpSaysSo(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		w.somebody("anna@example.com", true)
 		for _, email := range []string{"anna@example.com", "Anna@Example.COM"} {
 			in, err := w.signUp(signup.Application{Email: email})
@@ -218,7 +218,7 @@ func TestKnownAddressWhereSignUpSaysSo(t *testing.T) {
 
 // Where addresses must be verified the answer is the same for all of them.
 func TestKnownAddressWhereSignUpIsNeutral(t *testing.T) {
-	each(t, accounttest.Options{Verified: true, Settings: account.Settings{SignupGrant: 100}}, func(w *world) {
+	each(t, accounttest.Options{Verified: true, Settings: account.Settings{SignupGrant: 100}}, func(w *fixture) {
 		anna := w.Person("anna@example.com")
 		for _, email := range []string{"Anna@example.com", "bert@example.com"} {
 			in, err := w.signUp(signup.Application{Email: email, Password: "another password"})
@@ -250,7 +250,7 @@ func TestKnownAddressWhereSignUpIsNeutral(t *testing.T) {
 
 // Two at once with the same new address must not tell that it was new.
 func TestNeutralSignUpsAtOnce(t *testing.T) {
-	each(t, accounttest.Options{Verified: true}, func(w *world) {
+	each(t, accounttest.Options{Verified: true}, func(w *fixture) {
 		dbtest.Together(6, func(int) {
 			if in, err := w.signUp(signup.Application{Email: "anna@example.com"}); err != nil || in != (signin.NewSession{}) {
 				w.Errorf("sign up = %+v, %v, want nothing", in, err)
@@ -264,7 +264,7 @@ func TestNeutralSignUpsAtOnce(t *testing.T) {
 
 // Strangers can't fill somebody's mailbox, and do not learn that they tried.
 func TestOwnerIsNotRemindedWithoutEnd(t *testing.T) {
-	each(t, accounttest.Options{Verified: true}, func(w *world) {
+	each(t, accounttest.Options{Verified: true}, func(w *fixture) {
 		w.somebody("anna@example.com", true)
 		for _, want := range []int{1, 1, 2, 2, 3} { // after one minute and two more
 			if in, err := w.signUp(signup.Application{Email: "anna@example.com"}); err != nil || in != (signin.NewSession{}) {
@@ -280,7 +280,7 @@ func TestOwnerIsNotRemindedWithoutEnd(t *testing.T) {
 
 // An invitation by mail proves the address, so that somebody comes in at once.
 func TestInvitedWhereAddressesMustBeVerified(t *testing.T) {
-	each(t, accounttest.Options{Verified: true}, func(w *world) {
+	each(t, accounttest.Options{Verified: true}, func(w *fixture) {
 		c := w.Company("Studio", company.TeamPlan)
 		in, err := w.signUp(signup.Application{Email: "anna@example.com", Invitation: w.invite("anna@example.com", c, "")})
 		if err != nil || !w.knows(in.Cookie) {
@@ -297,7 +297,7 @@ func TestInvitedWhereAddressesMustBeVerified(t *testing.T) {
 }
 
 func TestSignUpGrantLandsOnce(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{SignupGrant: 100}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{SignupGrant: 100}}, func(w *fixture) {
 		in, err := w.signUp(signup.Application{Email: "anna@example.com"})
 		w.ok(err)
 		w.refused("again", second(w.signUp(signup.Application{Email: "anna@example.com"})), fault.Invalid)
@@ -315,7 +315,7 @@ func TestSignUpGrantLandsOnce(t *testing.T) {
 // TestSetupGrant gives tokens to whoever sets the service up, and to nobody who
 // comes after or beside them.
 func TestSetupGrant(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{SignupGrant: 100, SetupGrant: 1000}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{SignupGrant: 100, SetupGrant: 1000}}, func(w *fixture) {
 		token := w.offerSetup()
 		mark := w.mark()
 		in, err := w.signUp(signup.Application{Email: "anna@example.com", Setup: token})
@@ -342,7 +342,7 @@ func TestSetupGrant(t *testing.T) {
 
 // TestManySetUpAtOnce gives the tokens of the set-up once.
 func TestManySetUpAtOnce(t *testing.T) {
-	each(t, accounttest.Options{Settings: account.Settings{SetupGrant: 1000}}, func(w *world) {
+	each(t, accounttest.Options{Settings: account.Settings{SetupGrant: 1000}}, func(w *fixture) {
 		token := w.offerSetup()
 		dbtest.Together(6, func(i int) {
 			_, err := w.signUp(signup.Application{Email: fmt.Sprintf("p%d@example.com", i), Setup: token})
@@ -355,7 +355,7 @@ func TestManySetUpAtOnce(t *testing.T) {
 }
 
 func TestSignUpsPerAddress(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		from := func(address string) error {
 			return second(w.signUp(signup.Application{Email: "no address", Client: session.Client{Address: address}}))
 		}
@@ -380,7 +380,7 @@ func TestSignUpsPerAddress(t *testing.T) {
 }
 
 func TestApplicationsThatCannotBe(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		for _, test := range []struct{ name, email, password, field string }{
 			{"no address", "anna", password, "email"},
 			{"a name with the address", "Anna <anna@example.com>", password, "email"},

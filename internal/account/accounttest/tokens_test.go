@@ -20,7 +20,7 @@ func by(p person.Person) principal.Principal {
 }
 
 func TestPersonalTokens(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna, bert := w.somebody("anna@example.com", true), w.somebody("bert@example.com", true)
 		mark := w.mark()
 		made, secret, err := w.Accounts.AccessTokens.CreateAccessToken(w.Context(), by(anna), anna.ID, "my script")
@@ -58,7 +58,7 @@ func TestPersonalTokens(t *testing.T) {
 }
 
 func TestTokensOfTheOperator(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		c := w.Company("Studio", company.TeamPlan)
 		mark := w.mark()
@@ -86,7 +86,7 @@ func TestTokensOfTheOperator(t *testing.T) {
 }
 
 func TestCompanyTokens(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		admin, member, outsider := w.somebody("admin@example.com", true), w.somebody("member@example.com", true), w.somebody("outsider@example.com", true)
 		c, other := w.Company("Studio", company.TeamPlan), w.Company("Other", company.TeamPlan)
 		w.Admit(c, admin.Email, company.ManageAPITokens)
@@ -181,7 +181,7 @@ func TestCompanyTokens(t *testing.T) {
 // A company token acts in the teams of its company, for as long as its person
 // is in them, and reaches nothing else of theirs.
 func TestReachOfACompanyToken(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		c, other := w.Company("Studio", company.TeamPlan), w.Company("Other", company.TeamPlan)
 		team, foreign := w.Team(c, "Film", "member", anna.Email), w.Team(other, "Light", "member", anna.Email)
@@ -207,7 +207,7 @@ func TestReachOfACompanyToken(t *testing.T) {
 
 // A company's name may have what no mail can carry.
 func TestCompanyWithAnOddName(t *testing.T) {
-	each(t, accounttest.Options{}, func(w *world) {
+	each(t, accounttest.Options{}, func(w *fixture) {
 		anna := w.somebody("anna@example.com", true)
 		c := w.Company("Stu\u2028dio \u202egnihton", company.TeamPlan)
 		w.Admit(c, anna.Email)

@@ -11,6 +11,7 @@ import (
 	"atelier/internal/board"
 	"atelier/internal/file/library"
 	"atelier/internal/file/quota"
+	"atelier/internal/file/resumable"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/person"
 	"atelier/internal/run/run"
@@ -54,7 +55,7 @@ const (
 	boardsPerBatch = 5
 )
 
-// eraseContents erases the runs, uploads and boards of a deleted person. It can
+// eraseContents erases the runs, uploads, unfinished uploads and boards of a deleted person. It can
 // be called again after a failure; steps that are already complete cost little.
 func eraseContents(ctx context.Context, db *sqldb.DB, personID string) error {
 	if err := requireDeleted(ctx, db, personID); err != nil {
@@ -65,6 +66,9 @@ func eraseContents(ctx context.Context, db *sqldb.DB, personID string) error {
 	}
 	if err := eraseUploads(ctx, db, personID); err != nil {
 		return fmt.Errorf("erase uploads: %w", err)
+	}
+	if err := eraseResumable(ctx, db, personID); err != nil {
+		return fmt.Errorf("erase unfinished uploads: %w", err)
 	}
 	if err := eraseBoards(ctx, db, personID); err != nil {
 		return fmt.Errorf("erase boards: %w", err)
@@ -125,6 +129,19 @@ func eraseUploads(ctx context.Context, db *sqldb.DB, personID string) error {
 			return err
 		}
 		after = last
+	}
+}
+
+func eraseResumable(ctx context.Context, db *sqldb.DB, personID string) error {
+	for {
+		var more bool
+		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			more, err = resumable.EraseNext(ctx, tx, personID)
+			return err
+		})
+		if err != nil || !more {
+			return err
+		}
 	}
 }
 

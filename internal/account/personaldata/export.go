@@ -96,6 +96,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, reauthorize func(conte
 		{"audit.jsonl", aw.writeAuditRecords},
 		{"runs.jsonl", aw.writeRuns},
 		{"uploads.jsonl", aw.writeUploads},
+		{"unfinished.jsonl", aw.writeUnfinishedUploads},
 		{"library.jsonl", aw.writeResults},
 		{"favorites.jsonl", aw.writeFavorites},
 		{"boards.jsonl", aw.writeBoards},

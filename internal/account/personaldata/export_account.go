@@ -30,6 +30,7 @@ notices.json        notices about your account
 audit.jsonl         audit records of your actions, and of actions on your account
 runs.jsonl          every run that you started, for yourself or for a team
 uploads.jsonl       files that you uploaded to your personal account
+unfinished.jsonl    files that you began to upload to your personal account, without the bytes that have arrived
 library.jsonl       results of your personal account
 favorites.jsonl     results that you marked as favorites
 boards.jsonl        boards of your personal account, including deleted ones that can be restored

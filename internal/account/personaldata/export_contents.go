@@ -15,6 +15,7 @@ import (
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/library"
+	"atelier/internal/file/resumable"
 	"atelier/internal/run/run"
 )
 
@@ -54,7 +55,7 @@ func (aw *archiveWriter) writeRuns(ctx context.Context, w io.Writer) error {
 func (aw *archiveWriter) eachUpload(ctx context.Context, write func(asset.Upload) error) error {
 	var after *asset.Cursor
 	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]asset.Upload, error) {
-		return asset.Uploads(ctx, tx, aw.personID, after, pageSize)
+		return asset.Uploads(ctx, tx, aw.personID, "", after, pageSize)
 	}, func(u asset.Upload) error {
 		place := u.PageCursor()
 		after = &place
@@ -103,6 +104,25 @@ func (aw *archiveWriter) writeUploads(ctx context.Context, w io.Writer) error {
 	encoder := newLineEncoder(w)
 	return aw.eachUpload(ctx, func(u asset.Upload) error {
 		return encoder.Encode(addFileFields(u.Asset, object{"id": u.ID, "name": u.Name, "created": formatTime(u.Created), "file": uploadPath(u)}))
+	})
+}
+
+func (aw *archiveWriter) writeUnfinishedUploads(ctx context.Context, w io.Writer) error {
+	encoder := newLineEncoder(w)
+	after := ""
+	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]resumable.Upload, error) {
+		return resumable.Unfinished(ctx, tx, aw.personID, after, pageSize)
+	}, func(u resumable.Upload) error {
+		after = u.ID
+		return encoder.Encode(object{
+			"id":             u.ID,
+			"name":           u.Name,
+			"metadata":       u.Metadata,
+			"size_bytes":     u.Length,
+			"received_bytes": u.Offset,
+			"created":        formatTime(u.Created),
+			"expires":        formatTime(u.Expires),
+		})
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,7 @@ func TestExportHasEverything(t *testing.T) {
 			"audit.jsonl":        {"session.signed_in", "session.sign_in_failed", "device.signed_in", "person.exported"},
 			"runs.jsonl":         {prompt, "mezcal", hook, plugin, "a chair", l.team, l.own.ID, l.work.ID},
 			"uploads.jsonl":      {filename, l.upload, "files/uploads/" + l.upload + ".png"},
+			"unfinished.jsonl":   {"half " + filename, `"received_bytes":4`},
 			"library.jsonl":      {l.item.ID, `"favorited":true`, "files/results/" + l.item.ResultID + ".png", `"note":"No idea what this is: ` + prompt},
 			"favorites.jsonl":    {l.item.ResultID},
 			"boards.jsonl":       {note, `"kind":"TEXT"`},
@@ -61,8 +64,11 @@ func TestExportHasEverything(t *testing.T) {
 		if files["files/uploads/"+l.upload+".png"] != string(l.picture) || files["files/results/"+l.item.ResultID+".png"] != string(generationtest.PNG(0)) {
 			h.Error("the files are not what was stored")
 		}
-		if n := len(files); n != 16 {
-			h.Errorf("%d files", n)
+		if n := len(files); n != 17 {
+			h.Errorf("%d files, want 17: %v", n, slices.Sorted(maps.Keys(files)))
+		}
+		if n := strings.Count(files["unfinished.jsonl"], "\n"); n != 1 {
+			h.Errorf("%d unfinished uploads, want that of the personal account: %s", n, files["unfinished.jsonl"])
 		}
 		secrets := []string{l.token, l.company2, l.cookie, l.device.Tokens.Refresh, l.device.Tokens.ID, accounttest.Password, "argon2", ids.Hash(l.token), ids.Hash(l.cookie), "old " + filename}
 		for name, text := range files {
@@ -90,8 +96,8 @@ func TestExportOfManyPages(t *testing.T) {
 			h.Exec(`INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ($1, 'settle', '', 1, $2)`, ids.New(), run)
 		}
 		h.Exec(`INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, 0, 0, '', 0), ('system:revenue', 0, 0, '', 0) ON CONFLICT (id) DO NOTHING`, id)
-		h.Exec(`INSERT INTO ledger_entry (transaction_id, account_id, amount) SELECT id, CAST($1 AS TEXT), 0 FROM ledger_transaction WHERE kind = 'settle'`, id)
-		h.Exec(`INSERT INTO ledger_entry (transaction_id, account_id, amount) SELECT id, 'system:revenue', 0 FROM ledger_transaction WHERE kind = 'settle'`)
+		h.Exec(`INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT id, CAST($1 AS TEXT), 0, created FROM ledger_transaction WHERE kind = 'settle'`, id)
+		h.Exec(`INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT id, 'system:revenue', 0, created FROM ledger_transaction WHERE kind = 'settle'`)
 		files := h.export(id)
 		for file, want := range map[string]int{"runs.jsonl": 450, "balance.json": 450} {
 			seen := map[string]bool{}

@@ -25,6 +25,7 @@ import (
 	"atelier/internal/board"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
+	"atelier/internal/file/resumable"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
@@ -44,7 +45,7 @@ var checks = slices.Concat(generationtest.Checks, personaldata.Checks, person.Ch
 
 // fixture is an installation in which a person can have every kind of data.
 type fixture struct {
-	*generationtest.House
+	*generationtest.Installation
 	site   *accounttest.Site
 	boards *board.Boards
 	data   *personaldata.Service
@@ -54,7 +55,7 @@ type fixture struct {
 func eachDatabase(t *testing.T, fn func(h *fixture)) {
 	t.Helper()
 	dbtest.EachFixture(t, checks, func(w dbtest.Fixture) {
-		h := &fixture{House: generationtest.New(w, generationtest.Unlimited)}
+		h := &fixture{Installation: generationtest.New(w, generationtest.Unlimited)}
 		h.site = accounttest.New(w, w.DB, accounttest.Options{Now: w.Now})
 		h.boards = &board.Boards{DB: w.DB, Hub: h.Hub}
 		h.data = &personaldata.Service{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
@@ -163,6 +164,14 @@ func (h *fixture) live() (l life) {
 	t, err := h.Library.AddUpload(ctx, principal.Principal{PersonID: l.id, AccountID: l.team, TeamID: l.team}, l.team, "team.png", h.Take(generationtest.PNG(779)))
 	h.OK(err)
 	l.teamFile = t.ID
+	unfinished := resumable.Service{DB: h.DB, Library: h.Library, Intake: h.Intake, Settings: resumable.Settings{Lifetime: 24 * time.Hour, MaxUnfinished: 9, MaxBytes: 1 << 20}}
+	for _, account := range []string{l.id, l.team} {
+		p := principal.Principal{PersonID: l.id, AccountID: account}
+		part, _, err := unfinished.Create(ctx, p, resumable.Draft{Name: "half " + filename, Length: 100, Key: key + account})
+		h.OK(err)
+		_, err = unfinished.Append(ctx, p, part.ID, resumable.Chunk{Length: 4, Body: strings.NewReader("RIFF")})
+		h.OK(err)
+	}
 	l.own = h.make(generationtest.Own(l.id), func(d *generation.Draft) {
 		d.Inputs, d.Metadata, d.WebhookURL, d.Plugin, d.Key, d.Fingerprint = map[string]any{"prompt": prompt}, metadata, hook, plugin, key, "f"
 	})

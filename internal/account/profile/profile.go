@@ -24,12 +24,15 @@ type Service struct {
 	Devices *device.Devices
 	Grants  *ledger.Grants
 	Storage quota.Limits
+	// Operators are the people who may operate the installation.
+	Operators principal.Operators
 }
 
 // Profile describes a person and the accounts that a credential can access.
 type Profile struct {
 	Person   person.Person
 	Provider string // how the person signed in: "password" or the name of an OpenID provider
+	Operator bool   // the credential may operate the installation
 	TopUp    ledger.FreeTopUp
 	// Accounts begins with the personal account if the credential can access
 	// it.
@@ -72,6 +75,7 @@ func (s *Service) ReadProfile(ctx context.Context, tx *sqldb.Tx, p principal.Pri
 	if r.Provider = p.Credential.Provider; r.Provider == "" {
 		r.Provider = r.Person.Provider
 	}
+	r.Operator = s.Operators.Admits(p.Credential, r.Person.Email, r.Person.EmailVerified)
 	if p.ReachesPersonal() {
 		if r.TopUp, err = s.Grants.TopUpOf(ctx, tx, personID); err != nil {
 			return r, err

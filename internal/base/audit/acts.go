@@ -69,6 +69,8 @@ const (
 	TokensGranted  Act = "tokens.granted"   // the operator granted or withdrew tokens
 	TokensToppedUp Act = "tokens.topped_up" // a person claimed the free top-up
 
+	RunCancelled Act = "run.cancelled" // an operator cancelled a run of somebody
+
 	WebhookSecretMade    Act = "webhook_secret.made"    // an account got a secret for signing its webhook events
 	WebhookSecretRotated Act = "webhook_secret.rotated" // the secret that signs webhook events was replaced
 
@@ -100,6 +102,7 @@ var Acts = []Act{
 	DomainAdded, DomainVerified, DomainRemoved,
 	ScimConnected, ScimDisconnected, ScimUserMade, ScimUserChanged, ScimUserDeleted,
 	TokensGranted, TokensToppedUp,
+	RunCancelled,
 	WebhookSecretMade, WebhookSecretRotated,
 	BudgetSet, BudgetRemoved,
 	StorageLimitSet,

@@ -34,15 +34,18 @@ func listRows(t *testing.T, db *sqldb.DB, f audit.Filter) (all []audit.Record) {
 // fill adds n entries.
 func fill(t *testing.T, db *sqldb.DB, n int) {
 	t.Helper()
-	write(t, db, func(ctx context.Context, tx *sqldb.Tx) error {
-		for i := range n {
-			e := audit.Entry{Act: audit.TokenCreated, PersonID: fmt.Sprint("person", i%3), CompanyID: fmt.Sprint("company", i%2)}
-			if err := audit.Add(ctx, tx, e); err != nil {
-				return err
+	const batch = 100 // a transaction has a limit of time
+	for first := 0; first < n; first += batch {
+		write(t, db, func(ctx context.Context, tx *sqldb.Tx) error {
+			for i := first; i < min(first+batch, n); i++ {
+				e := audit.Entry{Act: audit.TokenCreated, PersonID: fmt.Sprint("person", i%3), CompanyID: fmt.Sprint("company", i%2)}
+				if err := audit.Add(ctx, tx, e); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
+	}
 }
 
 // intact fails unless the log verifies and has n rows.

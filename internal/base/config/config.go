@@ -33,7 +33,7 @@ type Config struct {
 	Blobs    string   `help:"file:///dir or s3://bucket?endpoint=… (default: inside --data)." placeholder:"URL"`
 	Listen   string   `help:"Address to serve on." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	BaseURL  string   `name:"base-url" help:"Address that callers use (default: from --listen)." placeholder:"URL"`
-	AppURL   string   `name:"app-url" help:"Address of the sign-in pages (default: --base-url)." placeholder:"URL"`
+	AppURL   string   `name:"app-url" help:"Address of the studio and the sign-in pages (default: --base-url)." placeholder:"URL"`
 	Tools    string   `help:"Folder with manifests of your own tools." placeholder:"DIR"`
 	Backends string   `help:"YAML file with the model servers that tools run on." placeholder:"FILE"`
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
@@ -43,6 +43,8 @@ type Config struct {
 	Signup      string `hidden:"" help:"Who may sign up: open, invite or closed." default:"open" enum:"open,invite,closed"`
 
 	RequireVerifiedEmail bool `hidden:"" help:"Give people with an unverified e-mail address read-only access." default:"false" negatable:""`
+
+	Operators []string `hidden:"" help:"E-mail addresses of the people who may use the operator's page and its API routes, once their address is verified."`
 
 	Log         Log         `embed:"" prefix:"log."`
 	Metrics     Metrics     `embed:"" prefix:"metrics."`
@@ -66,6 +68,7 @@ type Config struct {
 	Policy      Policy      `embed:"" prefix:"policy."`
 	Retention   Retention   `embed:"" prefix:"retention."`
 	Storage     Storage     `embed:"" prefix:"storage."`
+	Uploads     Uploads     `embed:"" prefix:"uploads."`
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
 }
 
@@ -248,6 +251,7 @@ type Policy struct {
 type Retention struct {
 	Uploads Span `hidden:"" help:"Age at which uploads are deleted; 0 keeps them." default:"0s" least:"0"`
 	Results Span `hidden:"" help:"Age at which results are deleted; 0 keeps them." default:"0s" least:"0"`
+	Deleted Span `hidden:"" help:"How long a deleted result can be restored; 0 means not at all." default:"24h" least:"0"`
 	Boards  Span `hidden:"" help:"How long a deleted board can be restored; 0 means forever." default:"720h" least:"0"`
 	Orphans Span `hidden:"" help:"Age at which orphaned files are deleted." default:"1h" least:"1"`
 	Every   Span `hidden:"" help:"Interval between the deletions of expired data." default:"10m" least:"1"`
@@ -259,6 +263,12 @@ type Storage struct {
 	TotalBytes    Size `hidden:"" help:"Storage limit of all accounts together; 0 means no limit." default:"0" least:"0"`
 	MinFreeBytes  Size `hidden:"" help:"Free disk space below which uploads and runs are refused; 0 turns this off." default:"1GB" least:"0"`
 	WarnFreeBytes Size `hidden:"" help:"Free disk space below which a warning is logged; 0 turns this off." default:"5GB" least:"0"`
+}
+
+// Uploads has the limits on resumable uploads.
+type Uploads struct {
+	UnfinishedFor Span `hidden:"" help:"How long an unfinished resumable upload is kept after its last bytes." default:"24h" least:"1"`
+	Unfinished    int  `hidden:"" help:"Maximum number of unfinished resumable uploads of a person." default:"16" least:"1"`
 }
 
 // Media has the limits on media files and the settings for their URLs.
@@ -406,6 +416,11 @@ func (c *Config) CheckSettings() error {
 	}
 	if c.OIDC.Name == "" || c.OIDC.Name == "password" {
 		bad("oidc.name", `must not be empty or "password"`)
+	}
+	for _, address := range c.Operators {
+		if a, err := mail.ParseAddress(address); err != nil || a.Address != address {
+			bad("operators", "%q is not an e-mail address", address)
+		}
 	}
 	if len(c.Roles) == 0 {
 		bad("roles", "must contain api, worker or both")

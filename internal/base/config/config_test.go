@@ -67,8 +67,9 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		"tokens.id_lifetime": "1h0m0s", "tokens.refresh_rotate_after": "24h0m0s", "tokens.refresh_grace": "1m0s",
 		"tokens.signup_grant": "0", "tokens.setup_grant": "1000", "tokens.monthly_allowance": "0", "tokens.top_up": "0",
 		"runs.poll_min": "1s", "runs.poll_max": "10s", "media.url_lifetime": "168h0m0s",
+		"uploads.unfinished_for": "24h0m0s", "uploads.unfinished": "16",
 		"webhook.timeout": "15s", "webhook.retry_schedule": "5s,5m0s,30m0s,2h0m0s,5h0m0s,10h0m0s,10h0m0s", "webhook.secret_overlap": "24h0m0s",
-		"webhook.allow_networks": "", "signup": "open", "reporting.oauth": "allow", "require_verified_email": "false",
+		"webhook.allow_networks": "", "operators": "", "signup": "open", "reporting.oauth": "allow", "require_verified_email": "false",
 		"roles": "api,worker", "data": "./data",
 	} {
 		if v, ok := got[name]; !ok || v != want {
@@ -103,6 +104,60 @@ func TestLaterSourcesCount(t *testing.T) {
 	}
 	if c.Limits.ActiveRuns != 3 || len(c.Webhook.AllowNetworks) != 2 || c.Catalog.Builtin {
 		t.Errorf("config = %+v", c)
+	}
+}
+
+// TestEverySecretIsHidden sets each setting whose name says that it holds a
+// secret, and each that is marked as one, to a marker.
+func TestEverySecretIsHidden(t *testing.T) {
+	t.Parallel()
+	const marker = "Zm9vYmFyLXNlY3JldA"
+	_, names, err := parse(t, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"ATELIER_DATABASE": "postgres://me:" + marker + "@db.example/x?sslpassword=" + marker}
+	secrets := 0
+	for _, s := range names {
+		named := strings.Contains(s.Name, "secret") || strings.Contains(s.Name, "password") || strings.HasSuffix(s.Name, "_key")
+		isFile := s.Name == "http.tls_key" // the path of a file
+		isDuration := s.Name == "webhook.secret_overlap"
+		if named && !isFile && !isDuration && !s.Secret {
+			t.Errorf("%s is not marked as a secret", s.Name)
+		}
+		if s.Secret {
+			secrets++
+			env[config.Variable(s.Name)] = marker
+		}
+	}
+	if secrets < 6 {
+		t.Errorf("%d settings are secrets, want six or more", secrets)
+	}
+
+	_, all, err := parse(t, "", env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if strings.Contains(s.Value, marker) {
+			t.Errorf("%s shows its secret: %s", s.Name, s.Value)
+		}
+		if s.Secret && !s.IsSet {
+			t.Errorf("%s is not set", s.Name)
+		}
+	}
+}
+
+func TestOperatorsAreAddresses(t *testing.T) {
+	t.Parallel()
+	c, _, err := parse(t, "operators: [anna@example.com, bert@example.com]\n", nil)
+	if err != nil || len(c.Operators) != 2 {
+		t.Errorf("operators = %v, %v", c.Operators, err)
+	}
+	for _, wrong := range []string{"anna", "Anna <anna@example.com>", "anna@example.com,*"} {
+		if _, _, err := parse(t, "", map[string]string{"ATELIER_OPERATORS": wrong}); err == nil || !strings.Contains(err.Error(), "operators: ") {
+			t.Errorf("operators %q = %v, want them refused", wrong, err)
+		}
 	}
 }
 

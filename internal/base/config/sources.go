@@ -259,7 +259,12 @@ func givenFlags(ctx *kong.Context) map[string]bool {
 
 // Setting is a setting with its value and the value's source.
 type Setting struct {
-	Name, Value, Source, Help string
+	Name   string
+	Value  string // with secrets masked
+	Source string // "default", "file", "environment" or "flag"
+	Help   string
+	Secret bool // the whole value is a secret
+	IsSet  bool // the value is not empty
 }
 
 // Settings returns the effective value of every setting, with secrets masked.
@@ -281,7 +286,10 @@ func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
 		if given[f.Name] {
 			one.Source = "flag"
 		}
-		one.Value = maskSecret(f.Tag.Get("secret"), one.Value)
+		secret := f.Tag.Get("secret")
+		one.Secret = secret == "all"
+		one.IsSet = one.Value != ""
+		one.Value = maskSecret(secret, one.Value)
 		all = append(all, one)
 	}
 	return all
@@ -317,9 +325,12 @@ func maskSecret(secret, value string) string {
 	if _, set := u.User.Password(); set {
 		u.User = url.UserPassword(u.User.Username(), stars)
 	}
-	if q := u.Query(); q.Has("password") {
-		q.Set("password", stars)
-		u.RawQuery = q.Encode()
+	q := u.Query()
+	for _, name := range []string{"password", "sslpassword"} {
+		if q.Has(name) {
+			q.Set(name, stars)
+			u.RawQuery = q.Encode()
+		}
 	}
 	return strings.ReplaceAll(u.String(), url.QueryEscape(stars), stars)
 }

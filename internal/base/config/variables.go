@@ -13,7 +13,7 @@ import (
 const prefix = "ATELIER_"
 
 // own are the environment variables of the program that are not settings.
-var own = []string{"ATELIER_TOKEN", "ATELIER_CRASH"}
+var own = []string{"ATELIER_TOKEN", "ATELIER_SERVICE", "ATELIER_PROFILE", "ATELIER_PROFILES", "ATELIER_CRASH"}
 
 // UnknownVariables returns a warning for each ATELIER_… environment variable
 // that the program does not use, in alphabetical order: a misspelt variable

@@ -40,6 +40,8 @@ const (
 	ContentPolicyViolation  Code = "CONTENT_POLICY_VIOLATION"
 	TooManyInputFiles       Code = "TOO_MANY_INPUT_FILES"
 	UploadTooLarge          Code = "UPLOAD_TOO_LARGE"
+	UploadOffsetConflict    Code = "UPLOAD_OFFSET_CONFLICT"
+	UploadChecksumMismatch  Code = "UPLOAD_CHECKSUM_MISMATCH"
 	PayloadTooLarge         Code = "PAYLOAD_TOO_LARGE"
 	StorageQuotaExceeded    Code = "STORAGE_QUOTA_EXCEEDED"
 	UnsupportedMediaType    Code = "UNSUPPORTED_MEDIA_TYPE"
@@ -55,8 +57,8 @@ var Codes = []Code{
 	Unavailable, RateLimited, ActiveRunCap, PluginNotAllowed, Forbidden, EmailNotVerified,
 	AccountSelectionInvalid, Invalid, NotFound, ToolSchemaStale, IdempotencyKeyConflict,
 	PreconditionFailed, InsufficientBalance, NumResultsLimit, ContentPolicyViolation, TooManyInputFiles,
-	UploadTooLarge, PayloadTooLarge, StorageQuotaExceeded, UnsupportedMediaType, MethodNotAllowed,
-	RequestTimeout, Internal,
+	UploadTooLarge, UploadOffsetConflict, UploadChecksumMismatch, PayloadTooLarge, StorageQuotaExceeded,
+	UnsupportedMediaType, MethodNotAllowed, RequestTimeout, Internal,
 }
 
 // Field is a problem with one field of a request.

@@ -15,7 +15,13 @@ import (
 // openLimited opens a database whose operations end after a second.
 func openLimited(t *testing.T, address string) *sqldb.DB {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), address, sqldb.Options{MaxConns: 8, Now: time.Now, Limit: time.Second})
+	return openWith(t, address, time.Second)
+}
+
+// openWith opens a database with a limit of operations, 0 for the program's.
+func openWith(t *testing.T, address string, limit time.Duration) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), address, sqldb.Options{MaxConns: 8, Now: time.Now, Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +112,7 @@ func TestPausedClient(t *testing.T) {
 	t.Parallel()
 	address := dbtest.URL(t, "postgres")
 	paused := dbtest.Open(t, address+"&idle_in_transaction_session_timeout=500")
-	db := dbtest.Open(t, address)
+	db := openWith(t, address, 0)
 	ctx := t.Context()
 	touch := func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
@@ -168,7 +174,7 @@ func TestLockTimesOut(t *testing.T) {
 func TestSessionLimits(t *testing.T) {
 	t.Parallel()
 	address := dbtest.URL(t, "postgres")
-	db, chosen := dbtest.Open(t, address), dbtest.Open(t, address+"&lock_timeout=7s")
+	db, chosen := openWith(t, address, 0), openWith(t, address+"&lock_timeout=7s", 0)
 	show := func(db *sqldb.DB, ctx context.Context, name string) (value string) {
 		t.Helper()
 		err := db.Read(ctx, func(tx *sqldb.Tx) error { return tx.QueryRow(ctx, `SHOW `+name).Scan(&value) })

@@ -37,6 +37,12 @@ func AddList[T any](a *Args, values []T) string {
 	return list.String()
 }
 
+// ContainsPattern returns the pattern for the condition LIKE … ESCAPE '!' that
+// matches every string which contains text.
+func ContainsPattern(text string) string {
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text) + "%"
+}
+
 // In returns the placeholders of values for the operator IN, like AddList, and
 // all arguments of the query: the values in before, followed by the values of
 // the list.

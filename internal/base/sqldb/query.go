@@ -48,6 +48,20 @@ func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func
 	return all, err
 }
 
+// Map runs a query with two columns and returns the values of the second by
+// those of the first.
+func Map[K comparable, V any](ctx context.Context, tx *Tx, query string, args []any) (map[K]V, error) {
+	all := map[K]V{}
+	err := tx.EachRow(ctx, query, args, func(row Scanner) error {
+		var key K
+		var value V
+		err := row.Scan(&key, &value)
+		all[key] = value
+		return err
+	})
+	return all, err
+}
+
 // Column returns the only column of a row. It is the scan function for All if
 // the query has one column.
 func Column[T any](row Scanner) (value T, err error) {

@@ -134,6 +134,16 @@ func (v *View) ToolByID(id string) (*Tool, bool) {
 	return t, ok
 }
 
+// ToolByName returns the tool with the given ID or, if there is none, with the
+// given slug. ok is false if it does not exist or is not visible.
+func (v *View) ToolByName(name string) (*Tool, bool) {
+	if t, ok := v.byID[name]; ok {
+		return t, true
+	}
+	t, ok := v.bySlug[name]
+	return t, ok
+}
+
 // ToolsByTag returns the visible tools with a tag, in list order (see SortKey).
 // It returns none for internal and unknown tags.
 func (v *View) ToolsByTag(tagID string) []*Tool { return v.byTag[tagID] }

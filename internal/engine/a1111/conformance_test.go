@@ -93,7 +93,7 @@ func TestConformance(t *testing.T) {
 
 // settle returns a function that waits until the server is idle, because tasks
 // in its queue cannot be cancelled, and closes connections.
-func (w world) settle(t *testing.T) func() {
+func (w fixture) settle(t *testing.T) func() {
 	return func() {
 		until(t, "the server rests", func() bool { return !w.Working() && w.Pending() == 0 })
 		w.client.Close()

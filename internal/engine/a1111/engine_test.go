@@ -176,7 +176,7 @@ func TestComplaints(t *testing.T) {
 			fmt.Fprint(w, tt.body)
 		}))
 		t.Cleanup(s.Close)
-		w := world{Engine: a1111.New(client(t, s.URL, "a:b"), a1111.Options{})}
+		w := fixture{Engine: a1111.New(client(t, s.URL, "a:b"), a1111.Options{})}
 		e := w.fail(t, job(t, map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a fox"}, 1))
 		if e.Transient != tt.again || !strings.Contains(e.Message, tt.text) || strings.Contains(e.Message, "://") || strings.Contains(e.Message, "Traceback") {
 			t.Errorf("%d %s: transient %v, %q", tt.status, tt.body, e.Transient, e.Message)
@@ -214,7 +214,7 @@ func TestFewerAreBetterThanNone(t *testing.T) {
 			}
 		}))
 		t.Cleanup(s.Close)
-		w := world{Engine: a1111.New(client(t, s.URL, "a:b"), a1111.Options{})}
+		w := fixture{Engine: a1111.New(client(t, s.URL, "a:b"), a1111.Options{})}
 		j := job(t, map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a fox"}, 3)
 		if want > 0 {
 			if n := len(w.run(t, j).Outputs()); n != want {

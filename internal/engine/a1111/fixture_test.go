@@ -17,19 +17,19 @@ import (
 
 const user, password = "atelier", "for-tests"
 
-// world is an engine and its server.
-type world struct {
+// fixture is an engine and its server.
+type fixture struct {
 	*a1111test.Server
 	*a1111.Engine
 	client *backend.Client
 }
 
-func begin(t *testing.T, o a1111test.Options) world {
+func begin(t *testing.T, o a1111test.Options) fixture {
 	t.Helper()
 	o.User, o.Password = user, password
 	s := a1111test.Start(t, o)
 	c := client(t, s.URL, user+":"+password)
-	return world{s, a1111.New(c, a1111.Options{PollInterval: 5 * time.Millisecond, MaxResponse: 8 << 20}), c}
+	return fixture{s, a1111.New(c, a1111.Options{PollInterval: 5 * time.Millisecond, MaxResponse: 8 << 20}), c}
 }
 
 func client(t *testing.T, url, credentials string) *backend.Client {
@@ -60,13 +60,13 @@ func picture() engine.File {
 }
 
 // run runs a job that must succeed.
-func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
+func (w fixture) run(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
 	return enginetest.MustSucceed(t, w, j)
 }
 
 // fail runs a job that must fail, and returns its failure.
-func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
+func (w fixture) fail(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	pictures.Files = map[string][]engine.File{"picture": {enginetest.FileFromBytes("image/png", []byte("one")), enginetest.FileFromBytes("image/jpeg", []byte("two"))}}
 	for name, j := range map[string]engine.Job{"paint": paint, "copy": pictures} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, subprocess.Limits{})
+			w := newFixture(t, subprocess.Limits{})
 			enginetest.CheckEngine(t, enginetest.Case{Engine: w.engine, Job: j, Deterministic: true, Seeded: name == "paint"})
 			w.clean(t)
 		})
@@ -36,11 +36,11 @@ func TestConformance(t *testing.T) {
 }
 
 func TestSigns(t *testing.T) {
-	enginetest.CheckProgress(t, enginetest.Case{Engine: newWorld(t, subprocess.Limits{}).engine, Job: job("paint")}, true)
+	enginetest.CheckProgress(t, enginetest.Case{Engine: newFixture(t, subprocess.Limits{}).engine, Job: job("paint")}, true)
 }
 
 func TestFaults(t *testing.T) {
-	w := newWorld(t, subprocess.Limits{})
+	w := newFixture(t, subprocess.Limits{})
 	missing, err := execengine.New(execengine.Options{Command: []string{filepath.Join(w.folder, "program")}, Folder: w.folder})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 // TestTask compares all that the program is told.
 func TestTask(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, subprocess.Limits{})
+	w := newFixture(t, subprocess.Limits{})
 	j := job("repeat")
 	j.RunID, j.Attempt, j.With = "run 1", 3, `{"do":"repeat","html":"<&>","n":12345678901234567890}`
 	j.Values = map[string]any{"prompt": "a fox\n\"$(x)\"", "steps": int64(20), "scale": 7.5, "on": true, "list": []any{"a", int64(1)}}
@@ -111,7 +111,7 @@ func TestEnvironmentHoldsNoSecret(t *testing.T) {
 	if os.Getenv(secret) == "" {
 		t.Fatal("there is no secret to keep")
 	}
-	r, err := newWorld(t, subprocess.Limits{}).run(t, job("environment"))
+	r, err := newFixture(t, subprocess.Limits{}).run(t, job("environment"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestNoMoreThanAskedFor(t *testing.T) {
 	t.Parallel()
 	j := job("many")
 	j.NumResults = 2
-	if r, err := newWorld(t, subprocess.Limits{}).run(t, j); err != nil || r.Offered() != 2 {
+	if r, err := newFixture(t, subprocess.Limits{}).run(t, j); err != nil || r.Offered() != 2 {
 		t.Errorf("run = %v with %d results, want 2", err, r.Offered())
 	}
 }
@@ -138,7 +138,7 @@ func TestAResultIsOneHoweverOftenItIsTold(t *testing.T) {
 	t.Parallel()
 	j := job("say it twice")
 	j.NumResults = 3
-	if r, err := newWorld(t, subprocess.Limits{}).run(t, j); err != nil || r.Offered() != 1 {
+	if r, err := newFixture(t, subprocess.Limits{}).run(t, j); err != nil || r.Offered() != 1 {
 		t.Errorf("run = %v with %d results, want 1", err, r.Offered())
 	}
 }
@@ -175,7 +175,7 @@ func TestProgramsThatGoWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, tt.limits)
+			w := newFixture(t, tt.limits)
 			r, err := w.run(t, tt.job)
 			e, ok := errors.AsType[*engine.Error](err)
 			if !ok || e.Code != tt.code || e.Transient {
@@ -201,7 +201,7 @@ func TestMemoryBomb(t *testing.T) {
 	}
 	// The test's own program may be too large for a small limit, with the
 	// race detector in it. So this one is a shell.
-	w := newWorld(t, subprocess.Limits{})
+	w := newFixture(t, subprocess.Limits{})
 	var err error
 	w.engine, err = execengine.New(execengine.Options{Command: []string{"/bin/sh", "-c", "dd if=/dev/zero of=/dev/null bs=300M count=1 || exit 7; echo > out/1"}, Limits: subprocess.Limits{Memory: 100 << 20}, Folder: w.folder})
 	if err != nil {
@@ -218,7 +218,7 @@ func TestProgramsWithoutEnd(t *testing.T) {
 	for _, do := range []string{"hang", "flood", "flood without lines"} {
 		t.Run(do, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, subprocess.Limits{})
+			w := newFixture(t, subprocess.Limits{})
 			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 			defer cancel()
 			began := time.Now()
@@ -240,7 +240,7 @@ func TestProgramsWithoutEnd(t *testing.T) {
 func TestChildrenAreEnded(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"", "setsid"} {
-		if r, err := newWorld(t, subprocess.Limits{}).run(t, job("leave a child", how)); err != nil || r.Offered() != 1 {
+		if r, err := newFixture(t, subprocess.Limits{}).run(t, job("leave a child", how)); err != nil || r.Offered() != 1 {
 			t.Errorf("run = %v with %d results, want 1", err, r.Offered())
 		}
 	}
@@ -248,7 +248,7 @@ func TestChildrenAreEnded(t *testing.T) {
 
 func TestErrorsOfPrograms(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, subprocess.Limits{})
+	w := newFixture(t, subprocess.Limits{})
 	for _, tt := range []struct {
 		line      string
 		code      engine.Code

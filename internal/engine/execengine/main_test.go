@@ -223,13 +223,13 @@ func paint(name string, c color.Color) {
 // wait is bounded: a test that fails must not leave us for ever.
 func wait() { time.Sleep(2 * time.Minute) }
 
-// world is an engine whose folders are where the test can see them.
-type world struct {
+// fixture is an engine whose folders are where the test can see them.
+type fixture struct {
 	engine *execengine.Engine
 	folder string
 }
 
-func newWorld(t *testing.T, limits subprocess.Limits) world {
+func newFixture(t *testing.T, limits subprocess.Limits) fixture {
 	t.Helper()
 	own, err := os.Executable()
 	if err != nil {
@@ -239,7 +239,7 @@ func newWorld(t *testing.T, limits subprocess.Limits) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := world{folder: dir}
+	w := fixture{folder: dir}
 	w.engine, err = execengine.New(execengine.Options{
 		Command: []string{own, "program"},
 		Env:     map[string]string{"OWN": "a b", "GORACE": "atexit_sleep_ms=0"}, // the race detector sleeps a second at the end
@@ -252,7 +252,7 @@ func newWorld(t *testing.T, limits subprocess.Limits) world {
 	return w
 }
 
-func (w world) run(t *testing.T, j engine.Job) (*enginetest.Recorder, error) {
+func (w fixture) run(t *testing.T, j engine.Job) (*enginetest.Recorder, error) {
 	t.Helper()
 	var r enginetest.Recorder
 	err := w.engine.Run(t.Context(), j, &r)
@@ -261,7 +261,7 @@ func (w world) run(t *testing.T, j engine.Job) (*enginetest.Recorder, error) {
 }
 
 // clean proves that neither a folder nor a process is left.
-func (w world) clean(t *testing.T) {
+func (w fixture) clean(t *testing.T) {
 	t.Helper()
 	left, err := os.ReadDir(w.folder)
 	if err != nil || len(left) > 0 {
@@ -280,7 +280,7 @@ func (w world) clean(t *testing.T) {
 }
 
 // processes are those that work in the folders or were told of them.
-func (w world) processes(t *testing.T) (pids []string) {
+func (w fixture) processes(t *testing.T) (pids []string) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

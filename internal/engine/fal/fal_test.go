@@ -178,7 +178,7 @@ func TestOtherHostsAreNotFollowed(t *testing.T) {
 func TestEndedJobsAreCancelled(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{Takes: time.Hour})
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := w.engine.Run(ctx, painting(painter, 2), &enginetest.Recorder{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("run = %v, want the deadline", err)
@@ -190,7 +190,7 @@ func TestEndedJobsAreCancelled(t *testing.T) {
 
 func TestProgressFollowsTheLogs(t *testing.T) {
 	t.Parallel()
-	w := start(t, faltest.Options{Takes: 200 * time.Millisecond})
+	w := start(t, faltest.Options{Takes: 2 * time.Second})
 	f := w.results(t, painting(painter, 1)).Fractions()
 	if len(f) < 3 || !slices.IsSorted(f) || f[len(f)-1] != 1 {
 		t.Errorf("progress = %v, want several steps up to 1", f)

@@ -13,31 +13,31 @@ import (
 	"atelier/internal/engine/fal/faltest"
 )
 
-// world is a provider and an engine that works with it.
-type world struct {
+// fixture is a provider and an engine that works with it.
+type fixture struct {
 	*faltest.Server
 	engine  *fal.Engine
 	clients []*backend.Client
 }
 
-func start(t *testing.T, o faltest.Options) *world {
+func start(t *testing.T, o faltest.Options) *fixture {
 	t.Helper()
 	s := faltest.Start(t, o)
-	w := &world{Server: s}
+	w := &fixture{Server: s}
 	w.engine = w.with(t, s.URL, fal.Options{})
 	return w
 }
 
 // with makes an engine of another process with the same account.
-func (w *world) with(t *testing.T, url string, o fal.Options) *fal.Engine {
+func (w *fixture) with(t *testing.T, url string, o fal.Options) *fal.Engine {
 	t.Helper()
 	c, storage := call(t, url, w.Key), call(t, w.Storage, w.Key)
 	w.clients = append(w.clients, c, storage)
-	o.PollInterval, o.PollTimeout, o.Storage = 5*time.Millisecond, 300*time.Millisecond, storage
+	o.PollInterval, o.PollTimeout, o.Storage = 5*time.Millisecond, 3*time.Second, storage
 	return fal.New(c, o)
 }
 
-func (w *world) settle() {
+func (w *fixture) settle() {
 	for _, c := range w.clients {
 		c.Close()
 	}
@@ -65,18 +65,18 @@ func pictureOf(size int) map[string][]engine.File {
 }
 
 // results runs a job that has to succeed.
-func (w *world) results(t *testing.T, j engine.Job) *enginetest.Recorder {
+func (w *fixture) results(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
 	return enginetest.MustMakeAll(t, w.engine, j)
 }
 
 // failure runs a job that has to fail.
-func (w *world) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.Recorder) {
+func (w *fixture) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.Recorder) {
 	t.Helper()
 	return enginetest.RunToFailure(t, w.engine, j)
 }
 
-func (w *world) wantCreates(t *testing.T, n int) {
+func (w *fixture) wantCreates(t *testing.T, n int) {
 	t.Helper()
 	if got := w.Creates(); got != n {
 		t.Errorf("requests made = %d, want %d", got, n)

@@ -120,7 +120,7 @@ func TestCancelledRequestsAreMadeAfresh(t *testing.T) {
 	for name, forget := range map[string]bool{"as the note says": false, "as the queue says": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, faltest.Options{Takes: 100 * time.Millisecond})
+			w := start(t, faltest.Options{Takes: 2 * time.Second})
 			ctx, cancel := context.WithCancel(t.Context())
 			r := enginetest.Recorder{OnProgress: func(float64) { cancel() }}
 			if err := w.engine.Run(ctx, painting(painter, 2), &r); err == nil {
@@ -141,9 +141,11 @@ func TestCancelledRequestsAreMadeAfresh(t *testing.T) {
 func TestRequestsThatSomebodyCancels(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{Takes: time.Hour})
-	timer := time.AfterFunc(50*time.Millisecond, w.Cancel)
-	defer timer.Stop()
-	if e, _ := w.failure(t, painting(painter, 1)); e.Transient || !strings.Contains(e.Message, "cancelled") {
+	c := &crash{at: func(string) bool {
+		w.Cancel() // nothing at the first note: it is written before the request is made
+		return false
+	}}
+	if e := engine.AsError(w.engine.Run(t.Context(), painting(painter, 1), c)); e.Transient || !strings.Contains(e.Message, "cancelled") {
 		t.Errorf("failure = %v", e)
 	}
 	w.wantCreates(t, 1)

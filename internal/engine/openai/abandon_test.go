@@ -21,7 +21,7 @@ import (
 // studio starts a server whose videos never end by themselves. look handles all
 // requests other than creating and deleting. The returned function lists the ids
 // of the deleted videos.
-func studio(t *testing.T, look http.HandlerFunc) (world, func() []string) {
+func studio(t *testing.T, look http.HandlerFunc) (fixture, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var deleted []string
@@ -40,7 +40,7 @@ func studio(t *testing.T, look http.HandlerFunc) (world, func() []string) {
 	}))
 	t.Cleanup(s.Close)
 	c := client(t, s.URL+"/v1", key)
-	return world{Engine: openai.New(c, openai.Options{PollInterval: time.Millisecond}), client: c}, func() []string {
+	return fixture{Engine: openai.New(c, openai.Options{PollInterval: time.Millisecond}), client: c}, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(deleted)
@@ -118,7 +118,7 @@ func TestFewerAreBetterThanNone(t *testing.T) {
 			fmt.Fprint(w, `{"data":[]}`)
 		}))
 		t.Cleanup(s.Close)
-		w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{})}
+		w := fixture{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{})}
 		j := job(t, map[string]any{"call": "images"}, map[string]any{"prompt": "a fox"}, 3)
 		if want > 0 {
 			if n := len(w.run(t, j).Outputs()); n != want {

@@ -210,7 +210,7 @@ func TestComplaints(t *testing.T) {
 			fmt.Fprint(w, tt.body)
 		}))
 		t.Cleanup(s.Close)
-		w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{})}
+		w := fixture{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{})}
 		e := w.fail(t, job(t, map[string]any{"call": "speech"}, map[string]any{"prompt": "Hello."}, 1))
 		if e.Code != tt.code || e.Transient != tt.again || !strings.Contains(e.Message, tt.text) || strings.Contains(e.Message, "://") || strings.Contains(e.Message, "sk-1234") {
 			t.Errorf("%d %s: %s, transient %v, %q", tt.status, tt.body, e.Code, e.Transient, e.Message)
@@ -223,7 +223,7 @@ func TestWrongKeysAndManifestsAreTheOperatorsMatter(t *testing.T) {
 	w := begin(t, openaitest.Options{})
 	fine := map[string]any{"call": "images", "model": "gpt-image-1"}
 	values := map[string]any{"prompt": "a fox"}
-	stranger := world{Engine: openai.New(client(t, w.URL, "other"), openai.Options{})}
+	stranger := fixture{Engine: openai.New(client(t, w.URL, "other"), openai.Options{})}
 	for name, e := range map[string]*engine.Error{
 		"key":     stranger.fail(t, job(t, fine, values, 1)),
 		"call":    w.fail(t, job(t, map[string]any{"call": "chat"}, values, 1)),
@@ -255,7 +255,7 @@ func TestStreamsThatEndBadly(t *testing.T) {
 			fmt.Fprint(w, tt.body)
 		}))
 		t.Cleanup(s.Close)
-		w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{})}
+		w := fixture{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{})}
 		e := w.fail(t, job(t, map[string]any{"call": "images", "stream": true}, map[string]any{"prompt": "a fox"}, 1))
 		if e.Code != tt.code || e.Transient != tt.again {
 			t.Errorf("%q: %v, transient %v", tt.body, e, e.Transient)

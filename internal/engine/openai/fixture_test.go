@@ -18,19 +18,19 @@ import (
 
 const key = "sk-for-tests"
 
-// world is an engine and its server.
-type world struct {
+// fixture is an engine and its server.
+type fixture struct {
 	*openaitest.Server
 	*openai.Engine
 	client *backend.Client
 }
 
-func begin(t *testing.T, o openaitest.Options) world {
+func begin(t *testing.T, o openaitest.Options) fixture {
 	t.Helper()
 	o.Key = key
 	s := openaitest.Start(t, o)
 	c := client(t, s.URL, key)
-	return world{s, openai.New(c, openai.Options{PollInterval: 10 * time.Millisecond, MaxResponse: 8 << 20}), c}
+	return fixture{s, openai.New(c, openai.Options{PollInterval: 10 * time.Millisecond, MaxResponse: 8 << 20}), c}
 }
 
 func client(t *testing.T, url, key string) *backend.Client {
@@ -68,13 +68,13 @@ func picture() engine.File {
 }
 
 // run runs a job that must succeed.
-func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
+func (w fixture) run(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
 	return enginetest.MustSucceed(t, w, j)
 }
 
 // fail runs a job that must fail, and returns its failure.
-func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
+func (w fixture) fail(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
 	var r enginetest.Recorder
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

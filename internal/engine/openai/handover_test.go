@@ -15,7 +15,7 @@ func TestAnotherWorkerGoesOn(t *testing.T) {
 }
 
 // moving returns a trial that makes a video.
-func (w world) moving(t *testing.T) enginetest.Trial {
+func (w fixture) moving(t *testing.T) enginetest.Trial {
 	t.Helper()
 	j := job(t, map[string]any{"call": "videos", "model": "sora-2"}, map[string]any{"prompt": "a fox"}, 1)
 	j.OutputType = "VID"
@@ -23,7 +23,7 @@ func (w world) moving(t *testing.T) enginetest.Trial {
 }
 
 // created returns the number of videos that were requested.
-func (w world) created() (n int) {
+func (w fixture) created() (n int) {
 	for _, r := range w.Requests() {
 		if r.Method == "POST" && strings.HasSuffix(r.Path, "/videos") {
 			n++

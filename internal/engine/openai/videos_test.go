@@ -138,7 +138,7 @@ func TestAVideoThatFailsSaysWhy(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, body) }))
 		t.Cleanup(s.Close)
-		w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{PollInterval: time.Millisecond})}
+		w := fixture{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{PollInterval: time.Millisecond})}
 		if e := w.fail(t, film(t, 1)); e.Code != want || e.Message == "" {
 			t.Errorf("%s: %v", body, e)
 		}
@@ -162,7 +162,7 @@ func TestAFewBadLooksAreBorne(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{PollInterval: time.Millisecond})}
+	w := fixture{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{PollInterval: time.Millisecond})}
 	// The type of the content is text/plain, so it is not a video.
 	if e := w.fail(t, film(t, 1)); !strings.Contains(e.Message, "invalid response") || looks.Load() != 4 {
 		t.Errorf("failure = %v after %d looks", e, looks.Load())

@@ -13,25 +13,25 @@ import (
 	"atelier/internal/engine/replicate/replicatetest"
 )
 
-// world is a provider and an engine that works with it.
-type world struct {
+// fixture is a provider and an engine that works with it.
+type fixture struct {
 	*replicatetest.Server
 	engine *replicate.Engine
 	client *backend.Client
 }
 
-func start(t *testing.T, o replicatetest.Options) *world {
+func start(t *testing.T, o replicatetest.Options) *fixture {
 	t.Helper()
 	s := replicatetest.Start(t, o)
-	w := &world{Server: s}
+	w := &fixture{Server: s}
 	w.client = call(t, s.URL, s.Token)
 	w.engine = w.another()
 	return w
 }
 
 // another is an engine of another process with the same account.
-func (w *world) another() *replicate.Engine {
-	return replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, PollTimeout: 300 * time.Millisecond, Now: time.Now})
+func (w *fixture) another() *replicate.Engine {
+	return replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, PollTimeout: 3 * time.Second, Now: time.Now})
 }
 
 // call returns a client for the provider.
@@ -58,18 +58,18 @@ func pictureOf(size int) map[string][]engine.File {
 }
 
 // results runs a job that has to succeed.
-func (w *world) results(t *testing.T, j engine.Job) *enginetest.Recorder {
+func (w *fixture) results(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
 	return enginetest.MustMakeAll(t, w.engine, j)
 }
 
 // failure runs a job that has to fail.
-func (w *world) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.Recorder) {
+func (w *fixture) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.Recorder) {
 	t.Helper()
 	return enginetest.RunToFailure(t, w.engine, j)
 }
 
-func (w *world) wantCreates(t *testing.T, n int) {
+func (w *fixture) wantCreates(t *testing.T, n int) {
 	t.Helper()
 	if got := w.Creates(); got != n {
 		t.Errorf("predictions created = %d, want %d", got, n)

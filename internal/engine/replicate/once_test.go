@@ -193,7 +193,7 @@ func TestAnotherWorkerTakesUp(t *testing.T) {
 }
 
 // die runs a job whose worker dies, and gives the note it leaves.
-func (w *world) die(t *testing.T, j engine.Job, at func(string) bool) string {
+func (w *fixture) die(t *testing.T, j engine.Job, at func(string) bool) string {
 	t.Helper()
 	dead, die := context.WithCancel(context.Background())
 	c := &crash{at: at, dead: die}
@@ -225,7 +225,7 @@ func TestAWorkerThatDiesBeforeTheAnswer(t *testing.T) {
 
 func TestCancelledPredictionsAreCreatedAfresh(t *testing.T) {
 	t.Parallel()
-	w := start(t, replicatetest.Options{Takes: 100 * time.Millisecond})
+	w := start(t, replicatetest.Options{Takes: 2 * time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	r := enginetest.Recorder{OnProgress: func(float64) { cancel() }}
 	if err := w.engine.Run(ctx, painting(official, 2), &r); err == nil {
@@ -243,9 +243,11 @@ func TestCancelledPredictionsAreCreatedAfresh(t *testing.T) {
 func TestPredictionsThatSomebodyCancels(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{Takes: time.Hour})
-	timer := time.AfterFunc(50*time.Millisecond, w.Cancel)
-	defer timer.Stop()
-	if e, _ := w.failure(t, painting(official, 1)); e.Transient || !strings.Contains(e.Message, "cancelled") {
+	c := &crash{at: func(string) bool {
+		w.Cancel() // nothing at the first note: it is written before the request is made
+		return false
+	}}
+	if e := engine.AsError(w.engine.Run(t.Context(), painting(official, 1), c)); e.Transient || !strings.Contains(e.Message, "cancelled") {
 		t.Errorf("failure = %v", e)
 	}
 	w.wantCreates(t, 1)

@@ -158,7 +158,7 @@ func TestEndedJobsAreCancelled(t *testing.T) {
 			t.Parallel()
 			w := start(t, replicatetest.Options{Takes: time.Hour})
 			w.SetFault(fault, 1)
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			if err := w.engine.Run(ctx, painting(official, 1), &enginetest.Recorder{}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("run = %v, want the deadline", err)
@@ -173,7 +173,7 @@ func TestEndedJobsAreCancelled(t *testing.T) {
 
 func TestProgressFollowsTheLogs(t *testing.T) {
 	t.Parallel()
-	w := start(t, replicatetest.Options{Takes: 200 * time.Millisecond})
+	w := start(t, replicatetest.Options{Takes: 2 * time.Second})
 	f := w.results(t, painting(official, 1)).Fractions()
 	if len(f) < 3 || !slices.IsSorted(f) || f[len(f)-1] != 1 {
 		t.Errorf("progress = %v, want several steps up to 1", f)

@@ -16,14 +16,14 @@ import (
 	"atelier/internal/file/asset"
 )
 
-type world struct{ dbtest.Fixture }
+type fixture struct{ dbtest.Fixture }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
-	dbtest.EachFixture(t, asset.Checks, func(w dbtest.Fixture) { fn(world{w}) })
+	dbtest.EachFixture(t, asset.Checks, func(w dbtest.Fixture) { fn(fixture{w}) })
 }
 
-func (w world) person() string {
+func (w fixture) person() string {
 	w.Helper()
 	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $2, TRUE, '', 1)`, id, id+"@example.com")
@@ -39,7 +39,7 @@ func file() asset.Asset {
 	}
 }
 
-func (w world) add(u asset.Upload) asset.Upload {
+func (w fixture) add(u asset.Upload) asset.Upload {
 	w.Helper()
 	u.ID, u.Asset = ids.New(), file()
 	w.Do(func(tx *sqldb.Tx) error { return asset.AddUpload(w.Context(), tx, u) })
@@ -48,13 +48,13 @@ func (w world) add(u asset.Upload) asset.Upload {
 	return u
 }
 
-func (w world) upload(accountID, id string) (asset.Upload, error) {
+func (w fixture) upload(accountID, id string) (asset.Upload, error) {
 	var u asset.Upload
 	err := w.Try(func(tx *sqldb.Tx) (err error) { u, err = asset.UploadByID(w.Context(), tx, accountID, id); return err })
 	return u, err
 }
 
-func (w world) refused(err error, want *fault.Error) {
+func (w fixture) refused(err error, want *fault.Error) {
 	w.Helper()
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != want.Code || f.Message != want.Message {
 		w.Errorf("error = %v, want %v", err, want)
@@ -62,7 +62,7 @@ func (w world) refused(err error, want *fault.Error) {
 }
 
 func TestFiles(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		film := file()
 		film.AccountID, film.Type, film.MimeType, film.Duration = "team", "VID", "video/mp4", 1500*time.Millisecond
 		film.Preview, film.Created = "media/preview.jpg", w.Now().Add(-time.Hour)
@@ -103,7 +103,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestUploadsOfOthersAreMissing(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		u := w.add(asset.Upload{AccountID: anna, PersonID: anna, Name: "TENANT-A"})
 		if got, err := w.upload(anna, u.ID); err != nil || got != u {
@@ -125,7 +125,7 @@ func TestUploadsOfOthersAreMissing(t *testing.T) {
 }
 
 func TestUploadsAreListedNewestFirst(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		want := map[string]bool{}
 		for i := range 7 {
@@ -141,7 +141,7 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 		var all []asset.Upload
 		var after *asset.Cursor
 		for {
-			page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]asset.Upload, error) { return asset.Uploads(w.Context(), tx, anna, after, 2) })
+			page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]asset.Upload, error) { return asset.Uploads(w.Context(), tx, anna, "", after, 2) })
 			if len(page) == 0 {
 				break
 			}
@@ -202,7 +202,7 @@ func FuzzName(f *testing.F) {
 
 // Names of every sort can be kept by both databases.
 func TestOddNamesAreKept(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person()
 		for _, name := range []string{"../../etc", "a\x00b", strings.Repeat("n", 4096), "\xff", "CON", ""} {
 			u := w.add(asset.Upload{AccountID: anna, PersonID: anna, Name: name})
@@ -215,7 +215,7 @@ func TestOddNamesAreKept(t *testing.T) {
 
 // Of many who delete at once, one has deleted.
 func TestDeletedOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person()
 		u := w.add(asset.Upload{AccountID: anna, PersonID: anna})
 		errs := make([]error, 8)
@@ -237,7 +237,7 @@ func TestDeletedOnce(t *testing.T) {
 }
 
 func TestChecksFind(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person()
 		u := w.add(asset.Upload{AccountID: anna, PersonID: anna})
 		for _, c := range []struct{ check, damage string }{

@@ -79,16 +79,19 @@ func uploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload
 	return u, err
 }
 
-// Uploads returns at most limit uploads of an account, newest first. after is
-// the position of the last upload of the previous page, or nil for the first
-// page.
-func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Cursor, limit int) ([]Upload, error) {
-	const newest = ` ORDER BY u.created DESC, u.id DESC LIMIT $2`
-	if after == nil {
-		return sqldb.All(ctx, tx, liveUploads+newest, []any{accountID, limit}, scanUpload)
+// Uploads returns at most limit uploads of an account, newest first. medium is
+// the type of their files; "" means all types. after is the position of the
+// last upload of the previous page, or nil for the first page.
+func Uploads(ctx context.Context, tx *sqldb.Tx, accountID, medium string, after *Cursor, limit int) ([]Upload, error) {
+	args := sqldb.Args{accountID}
+	query := liveUploads
+	if medium != "" {
+		query += ` AND a.type = ` + args.Add(medium)
 	}
-	return sqldb.All(ctx, tx, liveUploads+` AND (u.created, u.id) < ($3, $4)`+newest,
-		[]any{accountID, limit, after.Created.UnixMicro(), after.ID}, scanUpload)
+	if after != nil {
+		query += ` AND (u.created, u.id) < (` + args.Add(after.Created.UnixMicro()) + `, ` + args.Add(after.ID) + `)`
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY u.created DESC, u.id DESC LIMIT `+args.Add(limit), args, scanUpload)
 }
 
 func deleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) (deleted bool, err error) {
@@ -114,6 +117,13 @@ func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]i
 			return err
 		})
 	return released, err
+}
+
+// Reclaim marks a deleted file as not deleted, if it still has content, and
+// returns its size in bytes.
+func Reclaim(ctx context.Context, tx *sqldb.Tx, assetID string) (bytes int64, err error) {
+	err = tx.QueryRow(ctx, `UPDATE asset SET released = NULL WHERE id = $1 AND released IS NOT NULL AND gone IS NULL RETURNING stored_bytes`, assetID).Scan(&bytes)
+	return bytes, err
 }
 
 // Checks are queries that find rows violating this package's invariants.

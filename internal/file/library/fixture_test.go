@@ -202,9 +202,9 @@ func (w fixture) make(m made) (r results) {
 				return err
 			}
 			_, err := tx.Exec(w.Context(), `
-				INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, id, r.run, i, a.ID, m.account, m.tool, a.Type,
-				library.AspectRatio(a.Width, a.Height), library.Resolution(a.Width, a.Height), "Not quite: "+m.prompt, sqldb.At(w.Now()))
+				INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created, search_text)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, id, r.run, i, a.ID, m.account, m.tool, a.Type,
+				library.AspectRatio(a.Width, a.Height), library.Resolution(a.Width, a.Height), "Not quite: "+m.prompt, sqldb.At(w.Now()), library.SearchText(m.prompt))
 			return err
 		})
 		r.results, r.ids, r.assets = append(r.results, id), append(r.ids, r.library+":"+id), append(r.assets, a)

@@ -41,14 +41,20 @@ type Item struct {
 
 // Filter selects the items of a list. The zero Filter selects all items.
 type Filter struct {
+	Search      string   // words that the prompt must contain, all of them
+	Type        string   // one of the types of asset.Asset
 	ToolIDs     []string // nil selects all tools, an empty slice none
 	AspectRatio string   // one of AspectRatios
 	Resolution  string   // one of Resolutions
 	Favorited   *bool
 	From, Until time.Time // items created at or after From and before Until
+	OldestFirst bool      // the order of the list; otherwise the newest are first
 }
 
 func (f Filter) checkValues() error {
+	if err := f.checkSearch(); err != nil {
+		return err
+	}
 	if f.AspectRatio != "" && f.AspectRatio != OtherAspectRatio && !slices.Contains(AspectRatios, f.AspectRatio) {
 		return fault.New(fault.Invalid, "The aspect ratio is not one of the supported values.").On("aspect_ratio")
 	}
@@ -58,26 +64,31 @@ func (f Filter) checkValues() error {
 	return nil
 }
 
+// normalize checks a filter for a list of the principal's accounts and removes
+// invalid IDs of tools from it. isEmpty reports that the filter selects no item.
+func (f Filter) normalize(p principal.Principal) (_ Filter, isEmpty bool, err error) {
+	if err := f.checkValues(); err != nil {
+		return f, false, err
+	}
+	if f.ToolIDs != nil {
+		f.ToolIDs = slices.DeleteFunc(slices.Clone(f.ToolIDs), func(id string) bool { return !ids.Valid(id) })
+		isEmpty = len(f.ToolIDs) == 0
+	}
+	return f, isEmpty || len(p.AccountIDs()) == 0, nil
+}
+
 // errNoItem is the error for items of other accounts, deleted items, and IDs
 // that never existed. It is the same for all, so that clients cannot
 // distinguish them.
 var errNoItem = fault.New(fault.NotFound, "There is no such library item.")
 
-// ListItems returns at most limit items of the principal's accounts, newest
-// first, without the inputs of their runs. after is the position of the last
-// item of the previous page, or nil for the first page.
+// ListItems returns at most limit items of the principal's accounts in the
+// order of the filter, without the inputs of their runs. after is the position
+// of the last item of the previous page, or nil for the first page.
 func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter, after *Cursor, limit int) (all []Item, err error) {
-	if err := f.checkValues(); err != nil {
+	f, isEmpty, err := f.normalize(p)
+	if err != nil || isEmpty {
 		return nil, err
-	}
-	if f.ToolIDs != nil {
-		f.ToolIDs = slices.DeleteFunc(slices.Clone(f.ToolIDs), func(id string) bool { return !ids.Valid(id) })
-		if len(f.ToolIDs) == 0 {
-			return nil, nil
-		}
-	}
-	if len(p.AccountIDs()) == 0 {
-		return nil, nil
 	}
 
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -94,7 +105,12 @@ func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter
 		return nil
 	})
 
-	slices.SortFunc(all, func(a, b Item) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ResultID, a.ResultID)) })
+	slices.SortFunc(all, func(a, b Item) int {
+		if f.OldestFirst {
+			a, b = b, a
+		}
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ResultID, a.ResultID))
+	})
 	return all[:min(limit, len(all))], err
 }
 
@@ -133,25 +149,5 @@ func (l *Library) SetFavorite(ctx context.Context, p principal.Principal, id str
 			return err
 		}
 		return setFavorite(ctx, tx, p.PersonID, i.ResultID, on)
-	})
-}
-
-// DeleteItem deletes an item. Only the person who created it and managers of
-// the team are allowed to. Its URLs stop working at once.
-func (l *Library) DeleteItem(ctx context.Context, p principal.Principal, id string) error {
-	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		i, err := findItem(ctx, tx, p, id)
-		if err != nil {
-			return err
-		}
-		if err := authorizeRemoval(p, i.AccountID, i.PersonID); err != nil {
-			return err
-		}
-
-		assetID, err := deleteResult(ctx, tx, i.ResultID)
-		if err != nil {
-			return orNotFound(err, errNoItem) // a concurrent request has deleted the item
-		}
-		return releaseFiles(ctx, tx, []string{assetID})
 	})
 }

@@ -106,7 +106,7 @@ func TestTenantsAreApart(t *testing.T) {
 				}
 			}
 			for _, account := range []string{p, teams[i]} {
-				all, err := w.lib.ListUploads(w.Context(), v, account, nil, 1000)
+				all, err := w.lib.ListUploads(w.Context(), v, account, "", nil, 1000)
 				if err != nil || len(all) != 1 || all[0].Name != tag(i) {
 					w.Errorf("uploads of %s = %+v, %v", tag(i), all, err)
 				}

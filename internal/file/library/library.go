@@ -6,9 +6,12 @@
 // deleted files and files that never existed result in the same error.
 //
 //	row ──delete, retention──▶ row marked deleted ──SweepFiles──▶ asset gone ──▶ content deleted
+//	 ▲                               │
+//	 └────────── restore ────────────┘ results only, for a time
 //
 // The content of an asset stays while an upload or a result that is not deleted
-// refers to it, or a pending run uses it as input. It stays for one hour
+// refers to it, a deleted result that refers to it can be restored, or a pending
+// run uses it as input. It stays for one hour
 // longer, because a run that uses the asset may be about to be created. The row
 // is marked as gone before the content is deleted. A crash between the two
 // leaves content without a row, which SweepFiles also finds.
@@ -43,18 +46,22 @@ type Library struct {
 	OrphanAge time.Duration
 }
 
-// Retention is how long files are kept after their creation. 0 means no limit.
+// Retention is how long files are kept.
 type Retention struct {
+	// Uploads and Results are counted from the creation. 0 means no limit.
 	Uploads, Results time.Duration
+	// Deleted is how long a result that a person deleted can be restored. 0
+	// means not at all.
+	Deleted time.Duration
 }
 
 func canSee(p principal.Principal, accountID string) bool {
 	return slices.Contains(p.AccountIDs(), accountID)
 }
 
-// authorizeRemoval returns an error unless the principal may delete a file
-// that personID created in the account.
-func authorizeRemoval(p principal.Principal, accountID, personID string) error {
+// authorizeChange returns an error unless the principal may delete or restore a
+// file that personID created in the account. verb is the change, for the error.
+func authorizeChange(p principal.Principal, accountID, personID, verb string) error {
 	if p.PersonID == personID {
 		return nil
 	}
@@ -63,7 +70,7 @@ func authorizeRemoval(p principal.Principal, accountID, personID string) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can delete it.").With("reason", "permission")
+	return fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can "+verb+" it.").With("reason", "permission")
 }
 
 // Cursor is the position of the last entry of a page in a list.
@@ -76,31 +83,53 @@ func (l *Library) AddUpload(ctx context.Context, p principal.Principal, accountI
 	if !canSee(p, accountID) {
 		return asset.Upload{}, errNoAccount
 	}
-	err = l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := person.Lock(ctx, tx, p.PersonID); err != nil {
-			return err
-		}
-
-		u = asset.Upload{
-			ID:        ids.New(),
-			AccountID: accountID,
-			PersonID:  p.PersonID,
-			Name:      asset.CleanName(name),
-			Asset:     file.Asset,
-			Created:   tx.Now,
-		}
-		u.Asset.AccountID = accountID
-		u.Asset.Created = tx.Now
-		bytes := u.Asset.StoredBytes()
-		if err := l.Storage.ChargeAccount(ctx, tx, accountID, bytes); err != nil {
-			return err
-		}
-		if err := asset.AddUpload(ctx, tx, u); err != nil {
-			return err
-		}
-		return l.Storage.ChargeTotal(ctx, tx, accountID, bytes)
+	err = l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		u, err = InsertUpload(ctx, tx, l.Storage, p, UploadDraft{AccountID: accountID, Name: name, File: file})
+		return err
 	})
 	return u, err
+}
+
+// UploadDraft describes a new upload.
+type UploadDraft struct {
+	AccountID string
+	Name      string // name of the file
+	File      ingest.StoredFile
+	// Reserved is the number of bytes that were charged to the account for this
+	// file before. Only the difference is charged.
+	Reserved int64
+}
+
+// InsertUpload records a stored file as an upload of an account, in a
+// transaction of the caller. The caller must have checked that the person may
+// use the account. Call it last in the transaction, because it locks a row that
+// other accounts need.
+func InsertUpload(ctx context.Context, tx *sqldb.Tx, limits quota.Limits, p principal.Principal, d UploadDraft) (asset.Upload, error) {
+	if err := person.Lock(ctx, tx, p.PersonID); err != nil {
+		return asset.Upload{}, err
+	}
+
+	u := asset.Upload{
+		ID:        ids.New(),
+		AccountID: d.AccountID,
+		PersonID:  p.PersonID,
+		Name:      asset.CleanName(d.Name),
+		Asset:     d.File.Asset,
+		Created:   tx.Now,
+	}
+	u.Asset.AccountID = d.AccountID
+	u.Asset.Created = tx.Now
+	more := u.Asset.StoredBytes() - d.Reserved
+	if err := limits.ChargeAccount(ctx, tx, d.AccountID, max(more, 0)); err != nil {
+		return asset.Upload{}, err
+	}
+	if err := asset.AddUpload(ctx, tx, u); err != nil {
+		return asset.Upload{}, err
+	}
+	if more < 0 {
+		return u, quota.Unreserve(ctx, tx, d.AccountID, -more)
+	}
+	return u, limits.ChargeTotal(ctx, tx, d.AccountID, more)
 }
 
 // CheckAvailable returns how many bytes an account can store now, and an error
@@ -132,15 +161,15 @@ func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 
 var errNoAccount = fault.New(fault.Forbidden, "You do not have access to this account.").With("reason", "account")
 
-// ListUploads returns at most limit uploads of an account, newest first. after
-// is the position of the last upload of the previous page, or nil for the
-// first page.
-func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accountID string, after *Cursor, limit int) (all []asset.Upload, err error) {
+// ListUploads returns at most limit uploads of an account, newest first. medium
+// is the type of the uploads; "" means all types. after is the position of the
+// last upload of the previous page, or nil for the first page.
+func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accountID, medium string, after *Cursor, limit int) (all []asset.Upload, err error) {
 	if !canSee(p, accountID) {
 		return nil, errNoAccount
 	}
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		all, err = asset.Uploads(ctx, tx, accountID, after, limit)
+		all, err = asset.Uploads(ctx, tx, accountID, medium, after, limit)
 		return err
 	})
 	return all, err
@@ -169,7 +198,7 @@ func (l *Library) DeleteUpload(ctx context.Context, p principal.Principal, accou
 		if err != nil {
 			return err
 		}
-		if err := authorizeRemoval(p, accountID, u.PersonID); err != nil {
+		if err := authorizeChange(p, accountID, u.PersonID, "delete"); err != nil {
 			return err
 		}
 		if err := asset.DeleteUpload(ctx, tx, accountID, id); err != nil {

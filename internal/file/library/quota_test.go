@@ -240,10 +240,10 @@ func TestStorageChecks(t *testing.T) {
 		anna := w.person()
 		u := w.upload(anna, anna, "x")
 		for damage, want := range map[string]string{
-			`UPDATE storage_account SET used_bytes = used_bytes + 1`:     "the stored bytes of an account are the sum of its files",
-			`UPDATE storage_account SET leaving_bytes = 5`:               "the stored bytes of an account are the sum of its files",
-			`DELETE FROM storage_account`:                                "the stored bytes of an account are the sum of its files",
-			`UPDATE storage_shard SET bytes = bytes + 1 WHERE shard = 3`: "the stored bytes of the installation are the sum of all files",
+			`UPDATE storage_account SET used_bytes = used_bytes + 1`:     "the stored bytes of an account are the sum of its files and unfinished uploads",
+			`UPDATE storage_account SET leaving_bytes = 5`:               "the stored bytes of an account are the sum of its files and unfinished uploads",
+			`DELETE FROM storage_account`:                                "the stored bytes of an account are the sum of its files and unfinished uploads",
+			`UPDATE storage_shard SET bytes = bytes + 1 WHERE shard = 3`: "the stored bytes of the installation are the sum of all files and unfinished uploads",
 			`UPDATE asset SET stored_bytes = 0`:                          "the stored bytes of a file are at least its size",
 			`UPDATE asset SET released = 1`:                              "a file counts as used until it is deleted",
 			`UPDATE upload SET deleted = 1`:                              "a file counts as used until it is deleted",

@@ -50,17 +50,44 @@ type SignedURL struct {
 	ID       string // ID of an upload, or UUID of a result or run
 	Variant  string
 	ViewerID string
+	Expires  time.Time
 }
+
+// IsFinal reports whether the content of the URL never changes, so that
+// browsers can cache it. The preview of a run changes while the run is pending,
+// and model servers read an input file only once.
+func (g SignedURL) IsFinal() bool { return g.Kind == KindUpload || g.Kind == KindResult }
+
+// CacheTime is the longest time for which browsers cache a file. URLs of files
+// stay the same for this time, so that browsers use their cache.
+const CacheTime = 24 * time.Hour
 
 // SignURL returns a signed URL for one variant of a file. viewerID is the
 // person for whom it is created. The URL ends in the file name, which is not
 // signed: it is only for display and downloads, and the URL works with any
 // other name or none.
+//
+// The URL of a file is valid at least for Lifetime. The end is rounded up to
+// midnight UTC, or to a multiple of Lifetime if that is shorter than a day, so
+// that repeated calls return the same URL.
 func (l URLSigner) SignURL(kind URLKind, id, variant, viewerID, name string) string {
-	expires := strconv.FormatInt(l.Now().Add(l.Lifetime).Unix(), 10)
-	g := SignedURL{kind, id, variant, viewerID}
+	g := SignedURL{Kind: kind, ID: id, Variant: variant, ViewerID: viewerID}
+	end := l.Now().Add(l.Lifetime)
+	if g.IsFinal() {
+		end = roundUp(end, min(l.Lifetime, CacheTime))
+	}
+	expires := strconv.FormatInt(end.Unix(), 10)
 	q := url.Values{"v": {viewerID}, "e": {expires}, "s": {base64.RawURLEncoding.EncodeToString(l.computeSeal(g, expires))}}
 	return l.BaseURL + "/media/" + url.PathEscape(string(kind)) + "/" + url.PathEscape(id) + "/" + url.PathEscape(variant) + "/" + url.PathEscape(name) + "?" + q.Encode()
+}
+
+// roundUp rounds a time up to a multiple of d since the zero time, which is a
+// midnight in UTC.
+func roundUp(t time.Time, d time.Duration) time.Time {
+	if down := t.Truncate(d); down.Before(t) {
+		return down.Add(d)
+	}
+	return t
 }
 
 // errSignature is the error for every invalid or expired signed URL. It does
@@ -75,7 +102,7 @@ func (l URLSigner) VerifyURL(kind URLKind, id, variant string, query url.Values)
 		}
 	}
 
-	g := SignedURL{kind, id, variant, query.Get("v")}
+	g := SignedURL{Kind: kind, ID: id, Variant: variant, ViewerID: query.Get("v")}
 	expires := query.Get("e")
 	text := query.Get("s")
 	// The decoder ignores line breaks, so the length is checked too. Otherwise
@@ -86,7 +113,9 @@ func (l URLSigner) VerifyURL(kind URLKind, id, variant string, query url.Values)
 	}
 	// The signature covers the expiry time, so the time has the form that
 	// SignURL wrote.
-	if at, err := strconv.ParseInt(expires, 10, 64); err != nil || !l.Now().Before(time.Unix(at, 0)) {
+	at, err := strconv.ParseInt(expires, 10, 64)
+	g.Expires = time.Unix(at, 0)
+	if err != nil || !l.Now().Before(g.Expires) {
 		return SignedURL{}, errSignature
 	}
 	return g, nil

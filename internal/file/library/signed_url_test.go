@@ -57,6 +57,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("address = %s", text)
 		}
 		kind, id, variant, query := address(t, text)
+		want.Expires = time.Unix(noon.Add(time.Hour).Unix(), 0)
 		for _, at := range []time.Time{noon, noon.Add(time.Hour - 1)} {
 			if got, err := links(at).VerifyURL(kind, id, variant, query); err != nil || got != want {
 				t.Errorf("%v: grant = %+v, %v, want %+v", at, got, err, want)
@@ -134,4 +135,49 @@ func TestPartsOfAnAddressAreApart(t *testing.T) {
 	_, _, _, query := address(t, l.SignURL("r", "ab", "c", "v", "a.png"))
 	g, err := l.VerifyURL("r", "a", "bc", query)
 	refusedAddress(t, "shifted", g, err)
+}
+
+// The URL of a file is the same from midnight to midnight in UTC and valid for
+// Lifetime at least. URLs of previews and inputs are new in each second.
+func TestAddressesStayForADay(t *testing.T) {
+	t.Parallel()
+	const week = 7 * 24 * time.Hour
+	at := func(now time.Time, lifetime time.Duration, kind library.URLKind) string {
+		l := links(now)
+		l.Lifetime = lifetime
+		return l.SignURL(kind, "id", library.VariantFile, "viewer", "a.png")
+	}
+	midnight := noon.Truncate(24 * time.Hour)
+	for _, kind := range []library.URLKind{library.KindUpload, library.KindResult} {
+		first := at(midnight.Add(time.Second), week, kind)
+		for _, later := range []time.Duration{time.Minute, 12 * time.Hour, 24*time.Hour - 1, 24 * time.Hour} {
+			if got := at(midnight.Add(later), week, kind); got != first {
+				t.Errorf("%v after midnight = %s, want %s", later, got, first)
+			}
+		}
+		if got := at(midnight.Add(24*time.Hour+1), week, kind); got == first {
+			t.Errorf("the next day has the same URL: %s", got)
+		}
+		_, _, _, query := address(t, first)
+		for _, c := range []struct {
+			now    time.Time
+			isGood bool
+		}{{midnight.Add(24*time.Hour + week - time.Second), true}, {midnight.Add(24*time.Hour + week), false}} {
+			if _, err := links(c.now).VerifyURL(kind, "id", library.VariantFile, query); (err == nil) != c.isGood {
+				t.Errorf("at %v: %v, want valid: %t", c.now, err, c.isGood)
+			}
+		}
+		// A lifetime below a day is never more than doubled.
+		if a, b := at(noon.Add(time.Second), time.Hour, kind), at(noon.Add(time.Hour), time.Hour, kind); a != b {
+			t.Errorf("within an hour: %s and %s", a, b)
+		}
+		if a, b := at(noon.Add(time.Second), time.Hour, kind), at(noon.Add(time.Hour+1), time.Hour, kind); a == b {
+			t.Errorf("after an hour still %s", a)
+		}
+	}
+	for _, kind := range []library.URLKind{library.KindRunPreview, library.KindInput} {
+		if a, b := at(noon, week, kind), at(noon.Add(time.Second), week, kind); a == b {
+			t.Errorf("kind %s: a second later still %s", kind, a)
+		}
+	}
 }

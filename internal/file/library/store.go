@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/asset"
-	"atelier/internal/people/principal"
 )
 
 // orNotFound returns missing if err is sqldb.ErrNoRows, otherwise err.
@@ -19,109 +17,6 @@ func orNotFound(err error, missing *fault.Error) error {
 		return missing
 	}
 	return err
-}
-
-// query builds an SQL query together with its arguments.
-type query struct {
-	text strings.Builder
-	args sqldb.Args
-}
-
-func (q *query) appendText(parts ...string) {
-	for _, p := range parts {
-		q.text.WriteString(p)
-	}
-}
-
-// selectItems begins the query for the items in the viewer's accounts. inputs
-// is the SQL expression for the inputs of the run.
-func selectItems(personID string, accountIDs []string, inputs string) *query {
-	q := &query{}
-	q.appendText(`
-		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
-			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.args.Add(personID)), `
-		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
-		WHERE r.deleted IS NULL AND r.account_id IN `, sqldb.AddList(&q.args, accountIDs))
-	return q
-}
-
-// favoritedBy returns the SQL condition that a person has marked the result r
-// as a favorite. person is the placeholder of the person's ID.
-func favoritedBy(person string) string {
-	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
-}
-
-func scanItem(row sqldb.Scanner) (i Item, err error) {
-	var created sqldb.Time
-	var ms int64
-	var run, tool string
-	var k Keys
-	err = row.Scan(&i.ResultID, &i.AccountID, &i.ToolID, &created, &run, &i.RequestID, &i.PersonID, &i.TeamID, &i.Prompt, &i.Inputs,
-		&i.Type, &i.MimeType, &i.Width, &i.Height, &ms, &i.Size, &i.SHA256, &i.Blurhash,
-		&tool, &k.Blob, &k.Thumb, &k.Preview, &i.Expired, &i.Note, &i.Favorited)
-	i.Names = ResultNames(tool, i.ResultID, k)
-	i.ID = run + ":" + i.ResultID
-	i.Created = created.Time
-	i.Duration = time.Duration(ms) * time.Millisecond
-	return i, err
-}
-
-func queryItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs []string, f Filter, after *Cursor, limit int) ([]Item, error) {
-	q := selectItems(personID, accountIDs, `''`)
-	q.appendText(` AND r.type <> 'TEXT'`)
-	if len(f.ToolIDs) > 0 {
-		q.appendText(` AND r.tool_id IN `, sqldb.AddList(&q.args, f.ToolIDs))
-	}
-	if f.AspectRatio != "" {
-		q.appendText(` AND r.shape = `, q.args.Add(f.AspectRatio))
-	}
-	if f.Resolution != "" {
-		q.appendText(` AND r.resolution = `, q.args.Add(f.Resolution))
-	}
-	if f.Favorited != nil {
-		q.appendText(` AND `)
-		if !*f.Favorited {
-			q.appendText(`NOT `)
-		}
-		q.appendText(favoritedBy("$1"))
-	}
-	if !f.From.IsZero() {
-		q.appendText(` AND r.created >= `, q.args.Add(f.From.UnixMicro()))
-	}
-	if !f.Until.IsZero() {
-		q.appendText(` AND r.created < `, q.args.Add(f.Until.UnixMicro()))
-	}
-	if after != nil {
-		q.appendText(` AND (r.created, r.id) < (`, q.args.Add(after.Created.UnixMicro()), `, `, q.args.Add(after.ID), `)`)
-	}
-
-	q.appendText(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.args.Add(limit))
-	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
-}
-
-func queryItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, run, result string) (Item, error) {
-	q := selectItems(p.PersonID, p.AccountIDs(), `n.inputs`)
-	q.appendText(` AND n.library_id = `, q.args.Add(run), ` AND r.id = `, q.args.Add(result))
-	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
-}
-
-func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, on bool) error {
-	if !on {
-		_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1 AND result_id = $2`, personID, resultID)
-		return err
-	}
-	_, err := tx.Exec(ctx, `
-		INSERT INTO favorite (person_id, result_id, created) VALUES ($1, $2, $3)
-		ON CONFLICT (person_id, result_id) DO NOTHING`, personID, resultID, sqldb.At(tx.Now))
-	return err
-}
-
-// deleteResult marks a result as deleted and returns the ID of its file. It
-// returns sqldb.ErrNoRows if the result is already deleted.
-func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (assetID string, err error) {
-	err = tx.QueryRow(ctx, `UPDATE result SET deleted = $2, note = '' WHERE id = $1 AND deleted IS NULL RETURNING asset_id`, id, sqldb.At(tx.Now)).Scan(&assetID)
-	return assetID, err
 }
 
 // textColumns are, by table, the SQL assignments that erase text when a row is
@@ -138,10 +33,11 @@ func expireRows(ctx context.Context, tx *sqldb.Tx, table string, before time.Tim
 }
 
 // unowned is the SQL condition for files that still have content but that no
-// upload, result or pending run has referred to since the time $1.
+// upload, result or pending run has referred to since the time $1. A deleted
+// result that can be restored still refers to its file.
 const unowned = `asset.gone IS NULL AND asset.created < $1
 	AND NOT EXISTS (SELECT 1 FROM upload u WHERE u.asset_id = asset.id AND (u.deleted IS NULL OR u.deleted >= $1))
-	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1))
+	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1 OR r.restorable_until IS NOT NULL))
 	AND NOT EXISTS (SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = asset.id AND n.status = 'pending')`
 
 func scanOne[T any](row sqldb.Scanner) (v T, err error) {
@@ -311,7 +207,8 @@ func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 	return last, releaseFiles(ctx, tx, assetIDs)
 }
 
-// EraseResults deletes the results of runs and all favorites on them.
+// EraseResults deletes the results of runs and all favorites on them. Results
+// that were deleted before can no longer be restored.
 // SweepFiles later deletes their content, and the content of input files that
 // no other run uses.
 func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
@@ -345,7 +242,8 @@ func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	for ids := range slices.Chunk(resultIDs, sweepBatch) {
 		in, args := sqldb.In(ids, sqldb.At(tx.Now))
 		if _, err := tx.Exec(ctx, `
-			UPDATE result SET deleted = coalesce(deleted, $1), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+in, args...); err != nil {
+			UPDATE result SET deleted = coalesce(deleted, $1), restorable_until = NULL, note = '', search_text = ''
+			WHERE (deleted IS NULL OR restorable_until IS NOT NULL OR note <> '' OR search_text IS NULL OR search_text <> '') AND id IN `+in, args...); err != nil {
 			return err
 		}
 
@@ -517,8 +415,13 @@ var Checks = []sqldb.Check{
 		WHERE n.id IS NULL OR n.account_id <> r.account_id OR n.tool_id <> r.tool_id`},
 	{Name: "the content of a result exists until the result is deleted", Query: `
 		SELECT 'result ' || r.id FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.deleted IS NULL AND a.gone IS NOT NULL`},
-	{Name: "a deleted result has no note", Query: `
-		SELECT 'result ' || id FROM result WHERE deleted IS NOT NULL AND note <> ''`},
+	{Name: "a deleted result that cannot be restored has no note", Query: `
+		SELECT 'result ' || id FROM result WHERE deleted IS NOT NULL AND restorable_until IS NULL AND note <> ''`},
+	{Name: "only a deleted result whose content exists can be restored", Query: `
+		SELECT 'result ' || r.id FROM result r JOIN asset a ON a.id = r.asset_id
+		WHERE r.restorable_until IS NOT NULL AND (r.deleted IS NULL OR a.gone IS NOT NULL)`},
+	{Name: "the results of a run without a prompt have no text for searching", Query: `
+		SELECT 'result ' || r.id FROM result r JOIN run n ON n.id = r.run_id WHERE n.prompt = '' AND r.search_text <> ''`},
 	{Name: "the results of a successful run are numbered without gaps", Query: `
 		SELECT 'run ' || n.id FROM run n LEFT JOIN result r ON r.run_id = n.id WHERE n.status = 'succeeded'
 		GROUP BY n.id, n.num_results HAVING count(r.id) < 1 OR count(r.id) > n.num_results OR min(r.place) <> 0 OR max(r.place) <> count(r.id) - 1`},

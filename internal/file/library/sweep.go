@@ -38,6 +38,10 @@ func (l *Library) SweepFiles(ctx context.Context) error {
 		return fmt.Errorf("sweep results: %w", err)
 	}
 
+	if err := endRestorations(ctx, l.DB); err != nil {
+		return fmt.Errorf("sweep deleted results: %w", err)
+	}
+
 	d := blobDeletion{blobs: l.Blobs}
 	if err := l.sweepUnowned(ctx, &d); err != nil {
 		return fmt.Errorf("sweep files: %w", err)

@@ -89,12 +89,12 @@ func TestRetention(t *testing.T) {
 		if got := w.list(viewerOf(anna), library.Filter{}); !slices.Equal(got, fresh.ids) {
 			w.Errorf("items = %v, want %v", got, fresh.ids)
 		}
-		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 2 {
+		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, "", nil, 10); err != nil || len(all) != 2 {
 			w.Errorf("uploads = %v, %v, want both", all, err)
 		}
 		w.lib.Retention = library.Retention{Uploads: 10_000*time.Hour + 1*time.Minute}
 		w.sweep()
-		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 1 || all[0].ID != freshUpload.ID {
+		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, "", nil, 10); err != nil || len(all) != 1 || all[0].ID != freshUpload.ID {
 			w.Errorf("uploads = %v, %v, want the fresh one", all, err)
 		}
 		w.Pass(2 * time.Hour)

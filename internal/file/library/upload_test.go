@@ -30,12 +30,12 @@ func TestUploads(t *testing.T) {
 		if got, err := w.lib.GetUpload(w.Context(), viewerOf(anna), anna, u.ID); err != nil || got != u {
 			w.Errorf("got %+v, %v, want %+v", got, err, u)
 		}
-		all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, nil, 10)
+		all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, "", nil, 10)
 		if err != nil || len(all) != 1 || all[0] != u {
 			w.Errorf("list = %+v, %v", all, err)
 		}
 		place := u.PageCursor()
-		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, &place, 10); err != nil || len(all) != 0 {
+		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, "", &place, 10); err != nil || len(all) != 0 {
 			w.Errorf("behind the last = %+v, %v", all, err)
 		}
 		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
@@ -54,7 +54,7 @@ func TestUploadsStayInTheSelectedAccount(t *testing.T) {
 			_, err := w.lib.GetUpload(w.Context(), v, anna, u.ID)
 			w.refused(err, noUpload)
 			w.refused(w.lib.DeleteUpload(w.Context(), v, anna, u.ID), noUpload)
-			if all, err := w.lib.ListUploads(w.Context(), v, anna, nil, 10); !fault.Is(err, fault.Forbidden) || len(all) != 0 {
+			if all, err := w.lib.ListUploads(w.Context(), v, anna, "", nil, 10); !fault.Is(err, fault.Forbidden) || len(all) != 0 {
 				w.Errorf("list = %v, %v", all, err)
 			}
 			if _, err := w.lib.AddUpload(w.Context(), v, anna, "x", w.ingestFile(picture(2, 2))); !fault.Is(err, fault.Forbidden) {

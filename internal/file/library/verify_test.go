@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"atelier/internal/file/asset"
 	"atelier/internal/file/library"
@@ -57,6 +58,9 @@ func TestChecksFind(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(3, 3), picture(3, 3)}})
+		w.lib.Retention.Deleted = time.Hour
+		deleted := w.make(made{account: anna, person: anna, files: [][]byte{picture(3, 3)}})
+		w.OK(w.lib.DeleteItem(w.Context(), viewerOf(anna), deleted.ids[0]))
 		u := w.upload(anna, anna, "a")
 		run := w.pending(anna, anna, u.Asset.ID)
 		tool := w.tool()
@@ -73,7 +77,10 @@ func TestChecksFind(t *testing.T) {
 			{"a result has the account and the tool of its run", `UPDATE run SET account_id = $2 WHERE id = $1`, []any{r.run, bert}},
 			{"a result has the account and the tool of its run", `UPDATE result SET tool_id = $2 WHERE id = $1`, []any{r.results[0], tool}},
 			{"the content of a result exists until the result is deleted", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{r.assets[0].ID}},
-			{"a deleted result has no note", `UPDATE result SET deleted = 5, note = 'a fox' WHERE id = $1`, []any{r.results[0]}},
+			{"a deleted result that cannot be restored has no note", `UPDATE result SET deleted = 5, note = 'a fox' WHERE id = $1`, []any{r.results[0]}},
+			{"only a deleted result whose content exists can be restored", `UPDATE result SET restorable_until = 5 WHERE id = $1`, []any{r.results[0]}},
+			{"only a deleted result whose content exists can be restored", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{deleted.assets[0].ID}},
+			{"the results of a run without a prompt have no text for searching", `UPDATE result SET search_text = 'a fox' WHERE id = $1`, []any{r.results[0]}},
 			{"the results of a successful run are numbered without gaps", `DELETE FROM result WHERE run_id = $1`, []any{r.run}},
 			{"the results of a successful run are numbered without gaps", `DELETE FROM result WHERE id = $1`, []any{r.results[0]}},
 			{"the results of a successful run are numbered without gaps", `UPDATE result SET place = 2 WHERE id = $1`, []any{r.results[1]}},

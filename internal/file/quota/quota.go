@@ -2,6 +2,7 @@
 // store, and refuses files that exceed a limit.
 //
 //	stored ──▶ used ──delete──▶ leaving ──sweep──▶ gone
+//	           used ◀──restore── leaving
 //	           └ the account's limit                      used ≤ limit
 //	           └─── used + leaving ──┘                    ≤ twice the limit
 //	           └─── the installation's limit ┘            used + leaving ≤ limit
@@ -210,6 +211,22 @@ func Release(ctx context.Context, tx *sqldb.Tx, freed map[string]int64) error {
 	return nil
 }
 
+// Reclaim records that a deleted file was restored: its bytes count as used
+// again. It returns an error if they exceed the account's limit. The usage of
+// the installation does not change, because leaving bytes are part of it.
+func (l Limits) Reclaim(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+	reclaimed, err := reclaimBytes(ctx, tx, accountID, bytes, l.Account)
+	if err != nil || reclaimed {
+		return err
+	}
+
+	u, err := l.AccountUsage(ctx, tx, accountID)
+	if err != nil {
+		return err
+	}
+	return u.quotaError(bytes)
+}
+
 // Remove subtracts leaving bytes, by account, whose content has been deleted.
 // Call it last in a transaction, because it locks rows that other accounts
 // need.
@@ -231,6 +248,21 @@ func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 		}
 	}
 	return nil
+}
+
+// Unreserve subtracts bytes that were charged for a file which is not stored
+// after all, or is smaller. Unlike the bytes of a deleted file, they do not count
+// as leaving. Call it last in a transaction, because it locks a row that other
+// accounts need.
+func Unreserve(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+	if err := unreserveBytes(ctx, tx, accountID, bytes); err != nil {
+		return err
+	}
+	if err := deleteEmptyAccount(ctx, tx, accountID); err != nil {
+		return err
+	}
+	_, err := addToShard(ctx, tx, shardOf(accountID), -bytes, math.MaxInt64)
+	return err
 }
 
 // CheckAvailable returns how many bytes an account can store now, and an error

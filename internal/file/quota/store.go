@@ -34,9 +34,26 @@ func releaseBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int
 	return err
 }
 
+// reclaimBytes moves bytes of an account from leaving to used if they fit.
+// limit applies to accounts without a limit of their own.
+func reclaimBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (bool, error) {
+	return sqldb.Changed(ctx, tx, `
+		UPDATE storage_account SET used_bytes = used_bytes + $2, leaving_bytes = CASE WHEN leaving_bytes > $2 THEN leaving_bytes - $2 ELSE 0 END
+		WHERE account_id = $1 AND (coalesce(limit_bytes, $3) = 0 OR used_bytes + $2 <= coalesce(limit_bytes, $3))`, accountID, bytes, limit)
+}
+
 func removeBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE storage_account SET leaving_bytes = CASE WHEN leaving_bytes > $2 THEN leaving_bytes - $2 ELSE 0 END
+		WHERE account_id = $1`, accountID, bytes)
+	return err
+}
+
+// unreserveBytes subtracts bytes from the used bytes of an account. Like
+// releaseBytes, it does not fail on a wrong count.
+func unreserveBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE storage_account SET used_bytes = CASE WHEN used_bytes > $2 THEN used_bytes - $2 ELSE 0 END
 		WHERE account_id = $1`, accountID, bytes)
 	return err
 }
@@ -109,21 +126,24 @@ func TotalBytes(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
 }
 
 // Checks are queries that find rows violating this package's invariants. They
-// read the table asset of another package, because they compare the counts
-// with its files.
+// read the tables asset and resumable_upload of other packages, because they
+// compare the counts with the files and the unfinished uploads.
 var Checks = []sqldb.Check{
-	{Name: "the stored bytes of an account are the sum of its files", Query: `
+	{Name: "the stored bytes of an account are the sum of its files and unfinished uploads", Query: `
 		SELECT 'storage_account ' || c.account_id FROM (
 			SELECT account_id, sum(used) AS used, sum(leaving) AS leaving FROM (
 				SELECT account_id, used_bytes AS used, leaving_bytes AS leaving FROM storage_account
 				UNION ALL
 				SELECT account_id, CASE WHEN released IS NULL THEN -stored_bytes ELSE 0 END, CASE WHEN released IS NULL THEN 0 ELSE -stored_bytes END
-				FROM asset WHERE gone IS NULL) AS both_sides
+				FROM asset WHERE gone IS NULL
+				UNION ALL
+				SELECT account_id, -length_bytes, 0 FROM resumable_upload WHERE upload_id IS NULL) AS both_sides
 			GROUP BY account_id) AS c
 		WHERE c.used <> 0 OR c.leaving <> 0`},
-	{Name: "the stored bytes of the installation are the sum of all files", Query: `
+	{Name: "the stored bytes of the installation are the sum of all files and unfinished uploads", Query: `
 		SELECT 'storage_shard' FROM (SELECT sum(bytes) AS counted FROM storage_shard) AS s
-		WHERE s.counted <> (SELECT coalesce(sum(stored_bytes), 0) FROM asset WHERE gone IS NULL)`},
+		WHERE s.counted <> (SELECT coalesce(sum(stored_bytes), 0) FROM asset WHERE gone IS NULL)
+			+ (SELECT coalesce(sum(length_bytes), 0) FROM resumable_upload WHERE upload_id IS NULL)`},
 	{Name: "the stored bytes of a file are at least its size", Query: `
 		SELECT 'asset ' || id FROM asset WHERE stored_bytes < size_bytes`},
 	{Name: "a file counts as used until it is deleted", Query: `

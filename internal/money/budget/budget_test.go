@@ -36,7 +36,7 @@ func TestThresholds(t *testing.T) {
 		{"far beyond", []int64{250}, [][]int64{{50, 80, 100}}, []int{1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, func(w world) {
+			each(t, func(w fixture) {
 				w.plan(100)
 				var sum int64
 				for i, price := range c.steps {
@@ -59,7 +59,7 @@ func TestThresholds(t *testing.T) {
 }
 
 func TestWhatIsSaid(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		var woken atomic.Int64
 		w.Ended = func() { woken.Add(1) }
 		w.Exec(`UPDATE team SET name = $1 WHERE id = $2`, "Look\u202e\nde", w.team)
@@ -102,7 +102,7 @@ func TestWhatIsSaid(t *testing.T) {
 }
 
 func TestWithoutAWebhookThereIsMail(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.set(budget.Draft{Tokens: 100})
 		w.spend(50)
 		if n := w.Count(`SELECT count(*) FROM webhook_event`); n != 0 || len(w.mails()) != 1 {
@@ -115,7 +115,7 @@ func TestWithoutAWebhookThereIsMail(t *testing.T) {
 }
 
 func TestRunsThatFailTellNothing(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.plan(100)
 		w.OK(w.Runs.EndRun(w.Context(), w.begin(100), generation.Outcome{State: run.Failed, ErrorCode: "ENGINE_ERROR"}))
 		w.OK(w.Runs.EndRun(w.Context(), w.Create(w.draft(100)), generation.Outcome{State: run.Cancelled}))
@@ -129,7 +129,7 @@ func TestRunsThatFailTellNothing(t *testing.T) {
 }
 
 func TestOthersDoNotCount(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.plan(100)
 		other := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Team, error) {
 			return company.CreateTeam(w.Context(), tx, w.company, "Other")
@@ -147,7 +147,7 @@ func TestOthersDoNotCount(t *testing.T) {
 }
 
 func TestANewMonthBeginsByTheCompanysClock(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		zone := func(name string) {
 			w.Do(func(tx *sqldb.Tx) error { return report.SetZone(w.Context(), tx, w.company, name) })
 		}
@@ -190,7 +190,7 @@ func TestANewMonthBeginsByTheCompanysClock(t *testing.T) {
 }
 
 func TestSetting(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.spend(50)
 		if b := w.plan(100); b.Alerted != 50 || b.Spent != 50 || b.Percent != 50 || b.Tokens != 100 || b.WebhookURL != hook || b.Hard || !b.Created.Equal(w.Now()) || !b.Updated.Equal(w.Now()) {
 			w.Errorf("half spent: %+v", b)
@@ -235,7 +235,7 @@ func TestSetting(t *testing.T) {
 }
 
 func TestRemoving(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		remove := func() error {
 			return w.Try(func(tx *sqldb.Tx) error { return budget.Remove(w.Context(), tx, w.team) })
 		}
@@ -251,7 +251,7 @@ func TestRemoving(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		for _, c := range []struct {
 			name   string
 			draft  budget.Draft
@@ -293,7 +293,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestWhoGetsMail(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.Do(func(tx *sqldb.Tx) error {
 			for name, perms := range map[string][]company.Permission{"payer": {company.ManageBilling}, "people": {company.ManageMembers, company.ManageTeams}} {
 				if err := company.SetRole(w.Context(), tx, w.company, company.Role{Name: name, Permissions: perms}); err != nil {
@@ -336,7 +336,7 @@ func TestWhoGetsMail(t *testing.T) {
 }
 
 func TestRunsOfARemovedTeamStillEnd(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.set(budget.Draft{Tokens: 100, WebhookURL: hook, Hard: true})
 		r := w.begin(100)
 		w.Do(func(tx *sqldb.Tx) error { return company.RemoveTeam(w.Context(), tx, w.team) })
@@ -348,7 +348,7 @@ func TestRunsOfARemovedTeamStillEnd(t *testing.T) {
 }
 
 func TestEachIsToldOnceHoweverRunsEnd(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.plan(200)
 		var all []run.Run
 		for range 8 {
@@ -370,7 +370,7 @@ func TestEachIsToldOnceHoweverRunsEnd(t *testing.T) {
 }
 
 func TestABudgetMissesNoRunThatEndsMeanwhile(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		for i := range 8 {
 			r := w.begin(50)
 			dbtest.Together(2, func(who int) {
@@ -391,7 +391,7 @@ func TestABudgetMissesNoRunThatEndsMeanwhile(t *testing.T) {
 // TestRunsThatEndOnBothSidesOfMidnight add to sums of two days, and what they
 // reach together is told.
 func TestRunsThatEndOnBothSidesOfMidnight(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		if w.DB.Dialect.Name != "postgres" {
 			return // there is one writer at a time
 		}
@@ -455,7 +455,7 @@ func TestNoBudgetCostsOneLook(t *testing.T) {
 }
 
 func TestChecksSeeWhatIsWrong(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.plan(100)
 		w.spend(79)
 		for damage, want := range map[string]string{
@@ -478,7 +478,7 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 }
 
 func TestWhoMovesTheRowTells(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.plan(1000)
 		w.spend(250)
 		for range 4 {

@@ -24,23 +24,23 @@ const hook = "https://127.0.0.1:8443/budget"
 // prices are the prices of the tools; the name of a tool is t and its price.
 var prices = []int64{1, 19, 20, 25, 29, 30, 40, 49, 50, 79, 100, 250}
 
-// world is a company with a team that has many tokens, a person who runs tools
+// fixture is a company with a team that has many tokens, a person who runs tools
 // in it, and a person who receives alerts about its budget.
-type world struct {
-	*generationtest.House
+type fixture struct {
+	*generationtest.Installation
 	company, team, worker string
 }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *generationtest.House) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *generationtest.Installation) {
 		tools := map[string]string{"free": generationtest.Manifest("free")}
 		for _, p := range prices {
 			n := strconv.FormatInt(p, 10)
 			tools["t"+n] = "price: {type: COST, tokens: " + n + "}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 		}
 		h.Apply(tools)
-		w := world{House: h, worker: h.Person(0)}
+		w := fixture{Installation: h, worker: h.Person(0)}
 		h.Do(func(tx *sqldb.Tx) error {
 			c, err := company.Create(h.Context(), tx, "Fox", company.TeamPlan)
 			if err != nil {
@@ -58,7 +58,7 @@ func each(t *testing.T, fn func(w world)) {
 
 // join creates a person with a role in the company, and with a role in the team
 // unless teamRole is empty.
-func (w world) join(email, role, teamRole string) (personID string) {
+func (w fixture) join(email, role, teamRole string) (personID string) {
 	w.Helper()
 	personID = w.Person(0)
 	w.Exec(`UPDATE person SET email = $2, email_key = $2 WHERE id = $1`, personID, email)
@@ -72,12 +72,12 @@ func (w world) join(email, role, teamRole string) (personID string) {
 	return personID
 }
 
-func (w world) try(d budget.Draft) (b budget.Budget, err error) {
+func (w fixture) try(d budget.Draft) (b budget.Budget, err error) {
 	err = w.Try(func(tx *sqldb.Tx) error { b, err = w.Budgets.Set(w.Context(), tx, w.team, d); return err })
 	return b, err
 }
 
-func (w world) set(d budget.Draft) budget.Budget {
+func (w fixture) set(d budget.Draft) budget.Budget {
 	w.Helper()
 	b, err := w.try(d)
 	w.OK(err)
@@ -85,36 +85,36 @@ func (w world) set(d budget.Draft) budget.Budget {
 }
 
 // plan sets a budget with a webhook.
-func (w world) plan(tokens int64) budget.Budget {
+func (w fixture) plan(tokens int64) budget.Budget {
 	w.Helper()
 	return w.set(budget.Draft{Tokens: tokens, WebhookURL: hook})
 }
 
-func (w world) of() budget.Budget {
+func (w fixture) of() budget.Budget {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (budget.Budget, error) { return budget.Of(w.Context(), tx, w.team) })
 }
 
 // draft returns a draft of a run with a price.
-func (w world) draft(price int64) generation.Draft {
+func (w fixture) draft(price int64) generation.Draft {
 	w.Helper()
 	return w.Draft(generationtest.In(w.worker, w.team), "t"+strconv.FormatInt(price, 10))
 }
 
 // begin starts a run with a price.
-func (w world) begin(price int64) run.Run {
+func (w fixture) begin(price int64) run.Run {
 	w.Helper()
 	w.Create(w.draft(price))
 	return w.Claim("worker")
 }
 
-func (w world) succeed(r run.Run) {
+func (w fixture) succeed(r run.Run) {
 	w.Helper()
 	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Succeeded, Results: w.Results(1)}))
 }
 
 // spend makes runs with these prices succeed, one after the other.
-func (w world) spend(prices ...int64) {
+func (w fixture) spend(prices ...int64) {
 	w.Helper()
 	for _, p := range prices {
 		w.succeed(w.begin(p))
@@ -123,7 +123,7 @@ func (w world) spend(prices ...int64) {
 
 // alerts returns the events of the webhook, in the order of the thresholds of a
 // month.
-func (w world) alerts() (all []budget.Event) {
+func (w fixture) alerts() (all []budget.Event) {
 	w.Helper()
 	bodies := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]string, error) {
 		return sqldb.All(w.Context(), tx, `SELECT body FROM webhook_event WHERE account_id = $1 AND url = $2 AND run_id IS NULL`, []any{w.team, hook},
@@ -144,7 +144,7 @@ func (w world) alerts() (all []budget.Event) {
 }
 
 // told returns the thresholds of the alerts.
-func (w world) told() []int64 {
+func (w fixture) told() []int64 {
 	w.Helper()
 	all := []int64{}
 	for _, a := range w.alerts() {
@@ -154,13 +154,13 @@ func (w world) told() []int64 {
 }
 
 // mails returns the messages in the queue, oldest first.
-func (w world) mails() []mail.Message {
+func (w fixture) mails() []mail.Message {
 	w.Helper()
 	return mailqueuetest.Queued(w, w.DB, w.MailBox)
 }
 
 // subjects returns the subjects of the mails so far.
-func (w world) subjects() []string {
+func (w fixture) subjects() []string {
 	w.Helper()
 	all := []string{}
 	for _, m := range w.mails() {
@@ -169,7 +169,7 @@ func (w world) subjects() []string {
 	return all
 }
 
-func refused(w world, err error, code fault.Code) *fault.Error {
+func refused(w fixture, err error, code fault.Code) *fault.Error {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code {

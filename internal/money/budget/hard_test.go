@@ -16,7 +16,7 @@ import (
 )
 
 func TestHardBudgetForThree(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.set(budget.Draft{Tokens: 3*20 + 19, Hard: true})
 		people := []string{w.worker, w.Person(0), w.Person(0), w.Person(0)}
 		d := w.draft(20)
@@ -38,7 +38,7 @@ func TestHardBudgetForThree(t *testing.T) {
 }
 
 func TestHardBudget(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		blocked := func(price, left int64) {
 			w.Helper()
 			before := w.Rows()
@@ -88,7 +88,7 @@ func TestHardBudget(t *testing.T) {
 }
 
 func TestAllowanceIsNotBudget(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 4 }, func(h *generationtest.House) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 4 }, func(h *generationtest.Installation) {
 		team, anna := h.Team(100), h.Person(0)
 		h.Do(func(tx *sqldb.Tx) error {
 			_, err := h.Budgets.Set(h.Context(), tx, team, budget.Draft{Tokens: 2, Hard: true})
@@ -108,7 +108,7 @@ func TestAllowanceIsNotBudget(t *testing.T) {
 // midnight, and waited until what others spent after it was counted, will be
 // paid in the new month.
 func TestHardBudgetOfTheMonthInWhichTheWaitingEnds(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		if w.DB.Dialect.Name != "postgres" {
 			return // there is one writer at a time
 		}

@@ -10,16 +10,16 @@ import (
 	"atelier/internal/money/ledger"
 )
 
-// world is a database with a person and a tool, so that runs can be inserted.
-type world struct{ dbtest.Fixture }
+// fixture is a database with a person and a tool, so that runs can be inserted.
+type fixture struct{ dbtest.Fixture }
 
-func worlds(t *testing.T, fn func(w world)) {
+func eachFixture(t *testing.T, fn func(w fixture)) {
 	t.Helper()
 	dbtest.EachFixture(t, ledger.Checks, func(d dbtest.Fixture) {
 		d.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ('p', 'p@example.com', 'p@example.com', TRUE, '', 1)`)
 		d.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('t', 't', 'builtin', '{}', 'h', FALSE, 1, 1)`)
 		d.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('h', '{}')`)
-		fn(world{d})
+		fn(fixture{d})
 	})
 }
 
@@ -42,7 +42,7 @@ func insert(ctx context.Context, tx *sqldb.Tx, r run) error {
 }
 
 // begin reserves the price of a run and inserts the run.
-func (w world) begin(id, account string, price, allowance int64) (run, error) {
+func (w fixture) begin(id, account string, price, allowance int64) (run, error) {
 	r := run{id: id, account: account}
 	err := w.Try(func(tx *sqldb.Tx) (err error) {
 		if r.hold, err = ledger.Reserve(w.Context(), tx, account, price, allowance); err != nil {
@@ -53,7 +53,7 @@ func (w world) begin(id, account string, price, allowance int64) (run, error) {
 	return r, err
 }
 
-func (w world) mustBegin(id, account string, price, allowance int64) run {
+func (w fixture) mustBegin(id, account string, price, allowance int64) run {
 	w.Helper()
 	r, err := w.begin(id, account, price, allowance)
 	w.OK(err)
@@ -61,7 +61,7 @@ func (w world) mustBegin(id, account string, price, allowance int64) run {
 }
 
 // end settles a run and records its end.
-func (w world) end(r run, status string, charge int64) (tokens, allowance int64, err error) {
+func (w fixture) end(r run, status string, charge int64) (tokens, allowance int64, err error) {
 	code := ""
 	if status == "failed" {
 		code = "ENGINE_FAILED"
@@ -81,19 +81,19 @@ func (w world) end(r run, status string, charge int64) (tokens, allowance int64,
 	return tokens, allowance, err
 }
 
-func (w world) mustEnd(r run, status string, charge int64) {
+func (w fixture) mustEnd(r run, status string, charge int64) {
 	w.Helper()
 	_, _, err := w.end(r, status, charge)
 	w.OK(err)
 }
 
-func (w world) give(account string, tokens int64) {
+func (w fixture) give(account string, tokens int64) {
 	w.Helper()
 	_, err := grant(w.Context(), w.DB, account, tokens)
 	w.OK(err)
 }
 
-func (w world) balance(account string, allowance int64) ledger.Balance {
+func (w fixture) balance(account string, allowance int64) ledger.Balance {
 	w.Helper()
 	return balances(w.T, w.DB, allowance, account)[account]
 }
@@ -105,7 +105,7 @@ type quoted struct {
 	available int64
 }
 
-func (w world) quote(account string, price, allowance int64) (q quoted) {
+func (w fixture) quote(account string, price, allowance int64) (q quoted) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) {
 		q.hold, q.enough, q.available, err = ledger.Quote(w.Context(), tx, account, price, allowance)

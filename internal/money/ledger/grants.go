@@ -7,6 +7,7 @@ import (
 
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
@@ -71,14 +72,74 @@ func (g *Grants) GrantByOperator(ctx context.Context, email, teamID string, toke
 		if err != nil {
 			return err
 		}
-		if balance, err = Grant(ctx, tx, p.AccountID, tokens, Granted, memo); err != nil {
-			return err
-		}
-		e := p.AccountEntry(audit.TokensGranted)
-		e.Details = grantDetails(p.AccountID, tokens, memo)
-		return audit.Add(ctx, tx, withBalance(e, tokens, balance))
+		_, balance, err = grantByOperator(ctx, tx, p, tokens, memo)
+		return err
 	})
 	return balance, err
+}
+
+// grantByOperator grants tokens to the account of an operator's principal, and
+// adds the audit entry.
+func grantByOperator(ctx context.Context, tx *sqldb.Tx, p principal.Principal, tokens int64, memo string) (id string, balance int64, err error) {
+	if id, balance, err = grantTokens(ctx, tx, p.AccountID, tokens, Granted, memo); err != nil {
+		return "", 0, err
+	}
+	e := p.AccountEntry(audit.TokensGranted)
+	e.Details = grantDetails(p.AccountID, tokens, memo)
+	return id, balance, audit.Add(ctx, tx, withBalance(e, tokens, balance))
+}
+
+// GrantRequest is a grant that an operator requests with an idempotency key.
+type GrantRequest struct {
+	Key       string
+	AccountID string // id of a person or a team
+	Tokens    int64  // negative to take tokens back
+	Note      string
+}
+
+// Receipt is a grant that has happened.
+type Receipt struct {
+	Entry     // of the account
+	AccountID string
+	Balance   int64 // tokens that could be spent after the grant
+	Replayed  bool  // the grant happened at an earlier request with the same key
+}
+
+// GrantOnce grants tokens to an account on behalf of an operator. If the
+// operator has used the key before, GrantOnce grants nothing and returns the
+// first grant. Requests of one operator run one after the other, because the
+// authorization of the request locks the operator's row.
+func (g *Grants) GrantOnce(ctx context.Context, operator principal.Principal, r GrantRequest) (done Receipt, err error) {
+	err = g.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		fingerprint := ids.Hash(r.AccountID + "\x00" + strconv.FormatInt(r.Tokens, 10) + "\x00" + r.Note)
+		earlier, found, err := findGrantKey(ctx, tx, operator.PersonID, r.Key)
+		switch {
+		case err != nil:
+			return err
+		case found && earlier.fingerprint != fingerprint:
+			return fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
+		case found:
+			done = earlier.receipt
+			return nil
+		}
+
+		p, err := operator.OnAccount(ctx, tx, r.AccountID)
+		if err != nil {
+			return err
+		}
+		id, balance, err := grantByOperator(ctx, tx, p, r.Tokens, r.Note)
+		if err != nil {
+			return err
+		}
+		if err := insertGrantKey(ctx, tx, operator.PersonID, r.Key, fingerprint, id, balance); err != nil {
+			return err
+		}
+		earlier, _, err = findGrantKey(ctx, tx, operator.PersonID, r.Key)
+		done = earlier.receipt
+		done.Replayed = false
+		return err
+	})
+	return done, err
 }
 
 // TopUpOf returns the size of the free top-up, and whether a person can claim

@@ -19,7 +19,7 @@ const (
 )
 
 func TestReserve(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		for i, c := range []struct {
 			name             string
 			tokens           int64 // of the account before
@@ -78,7 +78,7 @@ func TestReserve(t *testing.T) {
 }
 
 func TestHoldsAddUp(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		w.give("anna", 10)
 		for i, c := range []struct {
 			price, allowance int64
@@ -107,7 +107,7 @@ func TestHoldsAddUp(t *testing.T) {
 }
 
 func TestAccidents(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		w.give("anna", 10)
 		held := w.mustBegin("held", "anna", 4, 1)
 		was := w.balance("anna", 1)
@@ -164,7 +164,7 @@ func TestAccidents(t *testing.T) {
 
 // TestReservingAtOnce has many begin runs on a balance for three.
 func TestReservingAtOnce(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		const price = 7
 		w.give("anna", 3*price+price-1)
 		var begun atomic.Int64
@@ -185,7 +185,7 @@ func TestReservingAtOnce(t *testing.T) {
 
 // TestTheLastFreeResult has many race for an allowance of one.
 func TestTheLastFreeResult(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		w.give("rich", 64)
 		for _, c := range []struct {
 			account string

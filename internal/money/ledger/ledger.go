@@ -80,11 +80,17 @@ type Balance struct {
 // account's row if there is none. The note is sanitized to one line of at most
 // 500 bytes.
 func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
+	_, balance, err = grantTokens(ctx, tx, accountID, tokens, kind, note)
+	return balance, err
+}
+
+// grantTokens is Grant. It also returns the id of the ledger transaction.
+func grantTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (id string, balance int64, err error) {
 	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
-		return 0, fault.New(fault.Invalid, "Must be a whole number from -1,000,000,000,000 to 1,000,000,000,000 other than 0.").On("tokens")
+		return "", 0, fault.New(fault.Invalid, "Must be a whole number from -1,000,000,000,000 to 1,000,000,000,000 other than 0.").On("tokens")
 	}
 	if err := openAccount(ctx, tx, accountID); err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	return moveTokens(ctx, tx, accountID, tokens, kind, note)
 }
@@ -103,7 +109,7 @@ func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note 
 		return 0, fmt.Errorf("remove the tokens of an account: %w", err)
 	}
 	tokens = a.posted - a.held
-	_, err = moveTokens(ctx, tx, accountID, -tokens, kind, note)
+	_, _, err = moveTokens(ctx, tx, accountID, -tokens, kind, note)
 	return tokens, err
 }
 
@@ -140,7 +146,8 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 		return 0, fault.New(fault.Forbidden, "This account has already claimed its top-up. Try again later.").
 			With("reason", "window").After(next.Sub(tx.Now))
 	}
-	return moveTokens(ctx, tx, accountID, tokens, ToppedUp, "")
+	_, balance, err = moveTokens(ctx, tx, accountID, tokens, ToppedUp, "")
+	return balance, err
 }
 
 // TopUpAt reports whether an account can claim the free top-up now, and the
@@ -216,15 +223,15 @@ func openAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 }
 
 // moveTokens moves tokens from a system account to an account whose row exists,
-// or back if tokens is negative. It returns the number of tokens that can be
-// spent afterwards.
-func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
+// or back if tokens is negative. It returns the id of the ledger transaction,
+// and the number of tokens that can be spent afterwards.
+func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (id string, balance int64, err error) {
 	balance, ok, err := postTokens(ctx, tx, accountID, tokens)
 	if err != nil {
-		return 0, fmt.Errorf("move tokens: %w", err)
+		return "", 0, fmt.Errorf("move tokens: %w", err)
 	}
 	if !ok {
-		return 0, fault.New(fault.InsufficientBalance, "The account does not have enough tokens.").
+		return "", 0, fault.New(fault.InsufficientBalance, "The account does not have enough tokens.").
 			With("required", -tokens).With("available", balance)
 	}
 	m := movement{
@@ -236,10 +243,10 @@ func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int6
 		tokens:  tokens,
 	}
 	if _, err := recordMovement(ctx, tx, m); err != nil {
-		return 0, fmt.Errorf("move tokens: %w", err)
+		return "", 0, fmt.Errorf("move tokens: %w", err)
 	}
 	if err := bookEntries(ctx, tx, m); err != nil {
-		return 0, fmt.Errorf("move tokens: %w", err)
+		return "", 0, fmt.Errorf("move tokens: %w", err)
 	}
-	return balance, nil
+	return m.id, balance, nil
 }

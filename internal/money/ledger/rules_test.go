@@ -48,8 +48,10 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 	}{
 		{"a transaction without entries", `INSERT INTO ledger_transaction (id, kind, note, created) VALUES ('t', 'grant', '', 1)`,
 			map[string]string{"the entries of a transaction sum to zero": "ledger_transaction t"}},
-		{"a third side", `INSERT INTO ledger_entry (transaction_id, account_id, amount) SELECT id, 'bert', 2 FROM ledger_transaction WHERE kind = 'grant'`,
+		{"a third side", `INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT id, 'bert', 2, created FROM ledger_transaction WHERE kind = 'grant'`,
 			map[string]string{"the entries of a transaction sum to zero": "", "all entries sum to zero": "ledger_entry: the sum is 2", "the balance of an account is the sum of its entries": "ledger_account bert"}},
+		{"an entry of another time", `INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT id, 'bert', 0, created + 120000000 FROM ledger_transaction WHERE kind = 'grant'`,
+			map[string]string{"an entry has the time of its transaction": "ledger_entry "}},
 		{"tokens from nowhere", `UPDATE ledger_account SET posted = posted + 1 WHERE id = 'anna'`,
 			map[string]string{"the balance of an account is the sum of its entries": "ledger_account anna"}},
 		{"below zero", `UPDATE ledger_account SET held = 6 WHERE id = 'anna'`,
@@ -78,4 +80,30 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestChecksOfGrantKeys breaks the relation between the key of a grant and the
+// grant.
+func TestChecksOfGrantKeys(t *testing.T) {
+	const (
+		belongs = "the key of a grant belongs to one grant to one account"
+		single  = "a grant has at most one key"
+	)
+	eachFixture(t, func(w fixture) {
+		w.give("anna", 20)
+		w.mustEnd(w.mustBegin("done", "anna", 5, 0), "succeeded", 5)
+		w.Exec(`INSERT INTO grant_key (person_id, key, fingerprint, transaction_id, balance) SELECT 'p', 'k', '', id, 20 FROM ledger_transaction WHERE kind = 'grant'`)
+		w.Exec(`INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ('bert', 0, 0, '', 0)`)
+		sound(w.T, w.DB)
+
+		for damage, want := range map[string]string{
+			`UPDATE grant_key SET transaction_id = (SELECT id FROM ledger_transaction WHERE run_id = 'done')`:                                                               belongs,
+			`INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT id, 'bert', 0, created FROM ledger_transaction WHERE kind = 'grant'`:             belongs,
+			`INSERT INTO grant_key (person_id, key, fingerprint, transaction_id, balance) SELECT person_id, 'another', fingerprint, transaction_id, balance FROM grant_key`: single,
+		} {
+			if found := w.Damage(ledger.Checks, damage); len(found) != 1 || !found[want] {
+				w.Errorf("%s: found %v, want %q", damage, found, want)
+			}
+		}
+	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestSettle(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		var revenue int64
 		for i, c := range []struct {
 			name             string
@@ -75,7 +75,7 @@ func TestSettle(t *testing.T) {
 
 // TestSettlingTwice commits the second try, as no careful caller would.
 func TestSettlingTwice(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		w.give("anna", 10)
 		first := w.mustBegin("first", "anna", 4, 1)
 		w.mustBegin("second", "anna", 4, 1) // so that the account still holds as much
@@ -101,7 +101,7 @@ func TestSettlingTwice(t *testing.T) {
 }
 
 func TestSettlingAtOnce(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		w.give("anna", 80)
 		runs := make([]run, 16)
 		for i := range runs {
@@ -127,7 +127,7 @@ func TestSettlingAtOnce(t *testing.T) {
 }
 
 func TestTheMonthEnds(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		const allowance, december, january = 10, "2026-12", "2027-01"
 		to := func(at time.Time) { w.Pass(at.Sub(w.Now())) }
 		free := func(what string, want int64) {
@@ -177,7 +177,7 @@ func TestTheMonthEnds(t *testing.T) {
 // TestRandomRuns compares holds and settlements with plain sums.
 func TestRandomRuns(t *testing.T) {
 	seed := rand.Uint64()
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		w.Logf("seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 1))
 		type state struct {
@@ -291,7 +291,7 @@ func TestChecksOfRuns(t *testing.T) {
 		monthless = "a held allowance has a month"
 		zero      = "the entries of a transaction sum to zero"
 	)
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		w.give("anna", 20)
 		w.give("bert", 20)
 		w.mustEnd(w.mustBegin("done", "anna", 5, 2), "succeeded", 4)
@@ -333,7 +333,7 @@ func TestChecksOfRuns(t *testing.T) {
 			{`INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ('x', 'settle', '', 1, 'nobody')`, []string{owner, zero}},
 			{`INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ('x', 'grant', '', 1, 'waits')`, []string{once, owner, zero}},
 			{`INSERT INTO ledger_transaction (id, kind, note, created) VALUES ('x', 'settle', '', 1)`, []string{owner, zero}},
-			{`INSERT INTO ledger_entry (transaction_id, account_id, amount) SELECT id, 'cleo', 0 FROM ledger_transaction WHERE run_id = 'done'`, []string{amount}},
+			{`INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT id, 'cleo', 0, created FROM ledger_transaction WHERE run_id = 'done'`, []string{amount}},
 			{`UPDATE run SET account_id = 'bert' WHERE id = 'done'`, []string{amount, used}},
 		} {
 			found := w.Damage(ledger.Checks, c.damage)

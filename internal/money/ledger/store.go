@@ -68,8 +68,8 @@ func bookEntries(ctx context.Context, tx *sqldb.Tx, m movement) error {
 		ON CONFLICT (id) DO UPDATE SET posted = ledger_account.posted + excluded.posted`, m.system, -m.tokens); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO ledger_entry (transaction_id, account_id, amount) VALUES ($1, $2, $3), ($1, $4, $5)`,
-		m.id, m.account, m.tokens, m.system, -m.tokens)
+	_, err := tx.Exec(ctx, `INSERT INTO ledger_entry (transaction_id, account_id, amount, created) VALUES ($1, $2, $3, $6), ($1, $4, $5, $6)`,
+		m.id, m.account, m.tokens, m.system, -m.tokens, sqldb.At(tx.Now))
 	return err
 }
 
@@ -158,6 +158,98 @@ func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit i
 		})
 }
 
+// listHistory returns at most limit entries of an account in a period that
+// moved tokens, newest first, starting after the given position.
+func listHistory(ctx context.Context, tx *sqldb.Tx, accountID string, p Period, after *Cursor, limit int) ([]HistoryEntry, error) {
+	var args sqldb.Args
+	where := `e.account_id = ` + args.Add(accountID) + ` AND e.amount <> 0` + p.conditions(&args)
+	if after != nil {
+		where += ` AND (e.created, e.transaction_id) < (` + args.Add(sqldb.At(after.Created)) + `, ` + args.Add(after.ID) + `)`
+	}
+	return sqldb.All(ctx, tx, `
+		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), e.amount, e.created, coalesce(r.tool_id, ''), coalesce(r.person_id, '')
+		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id LEFT JOIN run r ON r.id = t.run_id
+		WHERE `+where+` ORDER BY e.created DESC, e.transaction_id DESC LIMIT `+args.Add(limit), args,
+		func(s sqldb.Scanner) (h HistoryEntry, err error) {
+			var created sqldb.Time
+			err = s.Scan(&h.ID, (*string)(&h.Kind), &h.Note, &h.RunID, &h.Tokens, &created, &h.ToolID, &h.PersonID)
+			h.Created = created.Time
+			return h, err
+		})
+}
+
+// conditions returns the SQL conditions on the creation time of entries.
+func (p Period) conditions(args *sqldb.Args) (where string) {
+	if !p.From.IsZero() {
+		where += ` AND e.created >= ` + args.Add(sqldb.At(p.From))
+	}
+	if !p.Until.IsZero() {
+		where += ` AND e.created < ` + args.Add(sqldb.At(p.Until))
+	}
+	return where
+}
+
+// dayNumber returns the number of days from 1970 to t, in UTC. The table
+// ledger_day has a row for each day on which an account received or spent
+// tokens; a trigger on ledger_entry writes it.
+func dayNumber(t time.Time) int64 { return t.Unix() / int64(24*time.Hour/time.Second) }
+
+// listDays returns the sums of an account's entries for each day from From up
+// to but not including Until, keyed by the number of the day. Days without
+// entries that moved tokens are left out.
+func listDays(ctx context.Context, tx *sqldb.Tx, accountID string, p Period) (map[int64]Day, error) {
+	days := map[int64]Day{}
+	err := tx.EachRow(ctx, `SELECT day, received, spent, entries FROM ledger_day WHERE account_id = $1 AND day >= $2 AND day < $3`,
+		[]any{accountID, dayNumber(p.From), dayNumber(p.Until)}, func(s sqldb.Scanner) error {
+			var number int64
+			var d Day
+			err := s.Scan(&number, &d.Received, &d.Spent, &d.Entries)
+			days[number] = d
+			return err
+		})
+	return days, err
+}
+
+// balanceAt returns the tokens of an account at the beginning of a day,
+// including those that were held for runs. It subtracts the days since then
+// from the current balance, because periods usually end with the current day.
+func balanceAt(ctx context.Context, tx *sqldb.Tx, accountID string, at time.Time) (tokens int64, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT coalesce((SELECT posted FROM ledger_account WHERE id = $1), 0)
+			- coalesce((SELECT CAST(sum(received - spent) AS BIGINT) FROM ledger_day WHERE account_id = $1 AND day >= $2), 0)`,
+		accountID, dayNumber(at)).Scan(&tokens)
+	return tokens, err
+}
+
+// grantKey is an idempotency key of an operator, with the grant for which it
+// was used.
+type grantKey struct {
+	fingerprint string // hash of the request
+	receipt     Receipt
+}
+
+func findGrantKey(ctx context.Context, tx *sqldb.Tx, operatorID, key string) (k grantKey, found bool, err error) {
+	r := &k.receipt
+	r.Replayed = true
+	var created sqldb.Time
+	err = tx.QueryRow(ctx, `
+		SELECT k.fingerprint, k.balance, t.id, t.kind, t.note, t.created, e.account_id, e.amount
+		FROM grant_key k JOIN ledger_transaction t ON t.id = k.transaction_id JOIN ledger_entry e ON e.transaction_id = t.id
+		WHERE k.person_id = $1 AND k.key = $2 AND e.account_id NOT LIKE '`+systemPrefix+`%'`, operatorID, key).
+		Scan(&k.fingerprint, &r.Balance, &r.ID, (*string)(&r.Kind), &r.Note, &created, &r.AccountID, &r.Tokens)
+	r.Created = created.Time
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return grantKey{}, false, nil
+	}
+	return k, err == nil, err
+}
+
+func insertGrantKey(ctx context.Context, tx *sqldb.Tx, operatorID, key, fingerprint, transactionID string, balance int64) error {
+	_, err := tx.Exec(ctx, `INSERT INTO grant_key (person_id, key, fingerprint, transaction_id, balance) VALUES ($1, $2, $3, $4, $5)`,
+		operatorID, key, fingerprint, transactionID, balance)
+	return err
+}
+
 // Sums returns the tokens granted by the operator and the number of free
 // top-ups, keyed by account id. System accounts are not included.
 func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
@@ -213,6 +305,15 @@ var Checks = []sqldb.Check{
 	{Name: "the entries of a transaction sum to zero", Query: `
 		SELECT 'ledger_transaction ' || t.id FROM ledger_transaction t LEFT JOIN ledger_entry e ON e.transaction_id = t.id
 		GROUP BY t.id HAVING count(e.account_id) < 2 OR sum(e.amount) <> 0`},
+	{Name: "an entry has the time of its transaction", Query: `
+		SELECT 'ledger_entry ' || e.transaction_id FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id
+		WHERE abs(e.created - t.created) > 60000000`}, // during an upgrade, older nodes leave the time to the database
+	{Name: "the sums by day are those of the entries", Query: `
+		SELECT 'ledger_day ' || account_id || ' ' || CAST(day AS TEXT) FROM (
+			SELECT account_id, day, received - spent AS tokens, entries FROM ledger_day
+			UNION ALL
+			SELECT account_id, created / 86400000000, -amount, -1 FROM ledger_entry WHERE amount <> 0 AND account_id NOT LIKE '` + systemPrefix + `%') AS compared
+		GROUP BY account_id, day HAVING sum(tokens) <> 0 OR sum(entries) <> 0`},
 	{Name: "all entries sum to zero", Query: `
 		SELECT 'ledger_entry: the sum is ' || CAST(sum(amount) AS TEXT) FROM ledger_entry HAVING sum(amount) <> 0`},
 	{Name: "the balance of an account is the sum of its entries", Query: `
@@ -243,6 +344,13 @@ var Checks = []sqldb.Check{
 		SELECT DISTINCT 'run ' || r.id FROM run r JOIN ledger_transaction t ON t.run_id = r.id JOIN ledger_entry e ON e.transaction_id = t.id
 		WHERE NOT (e.account_id = r.account_id AND e.amount = -coalesce(r.tokens_charged, 0)
 			OR e.account_id = '` + systemRevenue + `' AND e.amount = coalesce(r.tokens_charged, 0))`},
+	{Name: "the key of a grant belongs to one grant to one account", Query: `
+		SELECT 'grant_key of ' || k.transaction_id FROM grant_key k
+			LEFT JOIN ledger_transaction t ON t.id = k.transaction_id AND t.kind = '` + string(Granted) + `'
+			LEFT JOIN ledger_entry e ON e.transaction_id = t.id AND e.account_id NOT LIKE '` + systemPrefix + `%'
+		GROUP BY k.person_id, k.key, k.transaction_id HAVING count(e.account_id) <> 1`},
+	{Name: "a grant has at most one key", Query: `
+		SELECT 'grant_key of ' || transaction_id FROM grant_key GROUP BY transaction_id HAVING count(*) > 1`},
 	{Name: "a run is charged at most its hold, and only if it succeeded", Query: `
 		SELECT 'run ' || id FROM run
 		WHERE tokens_charged < 0 OR tokens_charged > tokens_held OR allowance_used < 0 OR allowance_used > allowance_held

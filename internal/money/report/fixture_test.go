@@ -19,22 +19,22 @@ import (
 	"atelier/internal/run/run"
 )
 
-// world is an installation in which companies run tools.
-type world struct {
-	*generationtest.House
+// fixture is an installation in which companies run tools.
+type fixture struct {
+	*generationtest.Installation
 }
 
-// worlds runs fn in a world that begins at a moment, on each kind of database.
-func worlds(t *testing.T, begin time.Time, fn func(w world)) {
+// eachFixture runs fn in a fixture that begins at a moment, on each kind of database.
+func eachFixture(t *testing.T, begin time.Time, fn func(w fixture)) {
 	t.Helper()
 	dbtest.EachFixture(t, generationtest.Checks, func(d dbtest.Fixture) {
 		d.Pass(begin.Sub(d.Now()))
-		fn(world{generationtest.New(d, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 100 })})
+		fn(fixture{generationtest.New(d, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 100 })})
 	})
 }
 
 // begin creates a run of a tool that makes at most n results.
-func (w world) begin(who principal.Principal, slug, plugin string, n int64) run.Run {
+func (w fixture) begin(who principal.Principal, slug, plugin string, n int64) run.Run {
 	w.Helper()
 	d := w.Draft(who, slug)
 	d.Plugin = plugin
@@ -45,7 +45,7 @@ func (w world) begin(who principal.Principal, slug, plugin string, n int64) run.
 }
 
 // succeed ends a run with n results, whose files do not exist.
-func (w world) succeed(r run.Run, n int) {
+func (w fixture) succeed(r run.Run, n int) {
 	w.Helper()
 	e := generation.Outcome{State: run.Succeeded, Took: time.Second}
 	for range n {
@@ -57,23 +57,23 @@ func (w world) succeed(r run.Run, n int) {
 	w.OK(w.Runs.EndRun(w.Context(), r, e))
 }
 
-func (w world) fail(r run.Run) {
+func (w fixture) fail(r run.Run) {
 	w.Helper()
 	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Failed, ErrorCode: "ENGINE_FAILED", ErrorText: "It broke."}))
 }
 
-func (w world) cancel(r run.Run) {
+func (w fixture) cancel(r run.Run) {
 	w.Helper()
 	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Cancelled}))
 }
 
-func (w world) setZone(companyID, zone string) {
+func (w fixture) setZone(companyID, zone string) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error { return report.SetZone(w.Context(), tx, companyID, zone) })
 }
 
 // usage returns all rows of a report, in pages of a size.
-func (w world) usage(q report.Query, by []report.Dimension, page int) (all []report.Row) {
+func (w fixture) usage(q report.Query, by []report.Dimension, page int) (all []report.Row) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
 		all = nil
@@ -92,14 +92,14 @@ func (w world) usage(q report.Query, by []report.Dimension, page int) (all []rep
 	return all
 }
 
-func (w world) total(q report.Query) (c report.Count) {
+func (w fixture) total(q report.Query) (c report.Count) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { c, err = report.Total(w.Context(), tx, q); return err }))
 	return c
 }
 
 // runs returns all runs of a report, in pages of a size.
-func (w world) runs(q report.Query, page int) (all []report.Run) {
+func (w fixture) runs(q report.Query, page int) (all []report.Run) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
 		all = nil
@@ -120,7 +120,7 @@ func (w world) runs(q report.Query, page int) (all []report.Run) {
 }
 
 // ended reads all runs that have ended, without the help of the package.
-func (w world) ended() (all []report.EndedRun) {
+func (w fixture) ended() (all []report.EndedRun) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) {
 		all, err = sqldb.All(w.Context(), tx, `
@@ -208,7 +208,7 @@ func count(all []report.EndedRun, q report.Query, by []report.Dimension, loc *ti
 var credentials = map[string]string{"laptop": "blender", "desk": "", "ci": "Build server", "forgotten": ""}
 
 // caller returns a principal: a person in a team with a random credential.
-func (w world) caller(rnd *rand.Rand, personID, teamID string) principal.Principal {
+func (w fixture) caller(rnd *rand.Rand, personID, teamID string) principal.Principal {
 	who := generationtest.In(personID, teamID)
 	if teamID == "" {
 		who = generationtest.Own(personID)
@@ -227,7 +227,7 @@ func (w world) caller(rnd *rand.Rand, personID, teamID string) principal.Princip
 }
 
 // issue creates the credentials that still exist.
-func (w world) issue(personID string) {
+func (w fixture) issue(personID string) {
 	w.Helper()
 	for id, kind := range map[string]string{"laptop": "blender", "desk": ""} {
 		w.Exec(`INSERT INTO device (id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked_why) VALUES ($1, $2, $3, '', '', '', 1, 1, '')`, id, personID, kind)

@@ -21,7 +21,7 @@ func TestReportsEqualTheLedger(t *testing.T) {
 	t.Logf("seed %d", seed)
 	// In São Paulo the clock had no midnight on 4 November 2018, and two on 17
 	// February 2019.
-	worlds(t, time.Date(2018, 11, 2, 20, 11, 3, 456789000, time.UTC), func(w world) {
+	eachFixture(t, time.Date(2018, 11, 2, 20, 11, 3, 456789000, time.UTC), func(w fixture) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		companyID, other := w.Company(), w.Company()
 		w.setZone(companyID, "America/Sao_Paulo")
@@ -55,7 +55,7 @@ func TestReportsEqualTheLedger(t *testing.T) {
 }
 
 // live has so many runs begin and end, over some days of two months.
-func (w world) live(rnd *rand.Rand, teams, people []string, n int) {
+func (w fixture) live(rnd *rand.Rand, teams, people []string, n int) {
 	w.Helper()
 	slugs := []string{"free", "cost", "many", "many", "quick"}
 	plugins := []string{"", "blender", "photoshop"}
@@ -114,7 +114,7 @@ func (w world) live(rnd *rand.Rand, teams, people []string, n int) {
 }
 
 // compare holds reports of all kinds against sums over the runs.
-func (w world) compare(rnd *rand.Rand, all []report.EndedRun, q report.Query, teams, people []string) {
+func (w fixture) compare(rnd *rand.Rand, all []report.EndedRun, q report.Query, teams, people []string) {
 	w.Helper()
 	loc := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*time.Location, error) { return report.Zone(w.Context(), tx, q.CompanyID) })
 	same := func(q report.Query, by []report.Dimension, page int) {
@@ -178,7 +178,7 @@ func (w world) compare(rnd *rand.Rand, all []report.EndedRun, q report.Query, te
 
 // moment is one in which reports can go wrong: near a run, a quarter, a midnight
 // or now, and to the nanosecond.
-func (w world) moment(rnd *rand.Rand, all []report.EndedRun, loc *time.Location) time.Time {
+func (w fixture) moment(rnd *rand.Rand, all []report.EndedRun, loc *time.Location) time.Time {
 	t := all[rnd.IntN(len(all))].Finished
 	switch rnd.IntN(6) {
 	case 0:
@@ -196,7 +196,7 @@ func (w world) moment(rnd *rand.Rand, all []report.EndedRun, loc *time.Location)
 
 // TestRunsOfACompany pages through the runs and compares them with the rows.
 func TestRunsOfACompany(t *testing.T) {
-	worlds(t, time.Date(2026, 11, 15, 9, 0, 0, 0, time.UTC), func(w world) {
+	eachFixture(t, time.Date(2026, 11, 15, 9, 0, 0, 0, time.UTC), func(w fixture) {
 		rnd := rand.New(rand.NewPCG(1, 2))
 		companyID := w.Company()
 		teams := []string{w.TeamOf(companyID, 1000), w.TeamOf(w.Company(), 1000)}

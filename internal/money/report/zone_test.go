@@ -16,7 +16,7 @@ import (
 )
 
 func TestZones(t *testing.T) {
-	worlds(t, time.Date(2026, 11, 15, 23, 30, 0, 0, time.UTC), func(w world) {
+	eachFixture(t, time.Date(2026, 11, 15, 23, 30, 0, 0, time.UTC), func(w fixture) {
 		companyID := w.Company()
 		zone := func() string {
 			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
@@ -53,7 +53,7 @@ func TestZones(t *testing.T) {
 // TestEndingWhileTheClockChanges has many end runs of a company whose clock is
 // changed again and again.
 func TestEndingWhileTheClockChanges(t *testing.T) {
-	worlds(t, time.Date(2026, 11, 15, 22, 0, 0, 0, time.UTC), func(w world) {
+	eachFixture(t, time.Date(2026, 11, 15, 22, 0, 0, 0, time.UTC), func(w fixture) {
 		const workers, each = 16, 6
 		companyID := w.Company()
 		teams := []string{w.TeamOf(companyID, 1000), w.TeamOf(companyID, 1000)}
@@ -89,7 +89,7 @@ func TestEndingWhileTheClockChanges(t *testing.T) {
 // TestAddingAtOnce adds to the same and to other rows at once. Nobody waits in a
 // circle: the database would have one try again.
 func TestAddingAtOnce(t *testing.T) {
-	worlds(t, time.Date(2026, 11, 15, 22, 0, 0, 0, time.UTC), func(w world) {
+	eachFixture(t, time.Date(2026, 11, 15, 22, 0, 0, 0, time.UTC), func(w fixture) {
 		const workers, each = 16, 20
 		companyID := w.Company()
 		var tries atomic.Int64
@@ -125,7 +125,7 @@ func TestAddingAtOnce(t *testing.T) {
 
 // TestChecksSeeWhatIsWrong breaks each rule and looks for its name.
 func TestChecksSeeWhatIsWrong(t *testing.T) {
-	worlds(t, time.Date(2026, 11, 15, 9, 0, 0, 0, time.UTC), func(w world) {
+	eachFixture(t, time.Date(2026, 11, 15, 9, 0, 0, 0, time.UTC), func(w fixture) {
 		companyID := w.Company()
 		other := w.Company()
 		teamID := w.TeamOf(companyID, 100)

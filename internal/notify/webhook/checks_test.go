@@ -12,7 +12,7 @@ import (
 // refuse what three others look for: a second event, a state without its time,
 // and an event about nothing.
 func TestChecksSeeWhatIsWrong(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		run := w.run(r.at("a"))
 		w.start(w.options(r))

@@ -25,22 +25,22 @@ import (
 
 const overlap = 24 * time.Hour
 
-// world is a database with a clock of its own, an account whose runs end, and a
+// fixture is a database with a clock of its own, an account whose runs end, and a
 // name server that resolves *.example.com to this machine.
-type world struct {
+type fixture struct {
 	dbtest.Fixture
 	secrets *webhook.Secrets
 	account string
 	log     *watch.Log
 }
 
-// each runs fn in a new world of every kind.
-func each(t *testing.T, fn func(w world)) {
+// each runs fn in a new fixture of every kind.
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
 	dbtest.EachFixture(t, webhook.Checks, func(base dbtest.Fixture) {
 		ring, err := keyring.New(strings.Repeat("A", 43) + "=")
 		base.OK(err)
-		w := world{base, webhook.NewSecrets(ring.BoxFor("webhook secrets"), overlap), ids.New(), &watch.Log{}}
+		w := fixture{base, webhook.NewSecrets(ring.BoxFor("webhook secrets"), overlap), ids.New(), &watch.Log{}}
 		w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, w.account)
 		w.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('tool', 'tool', 'builtin', '{}', 'hash', FALSE, 0, 0)`)
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('hash', '{}')`)
@@ -49,7 +49,7 @@ func each(t *testing.T, fn func(w world)) {
 }
 
 // ended adds a run that has ended, without an event.
-func (w world) ended(tx *sqldb.Tx, url string) (runID string, err error) {
+func (w fixture) ended(tx *sqldb.Tx, url string) (runID string, err error) {
 	runID = ids.New()
 	_, err = tx.Exec(w.Context(), `
 		INSERT INTO run (id, library_id, person_id, account_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt,
@@ -61,7 +61,7 @@ func (w world) ended(tx *sqldb.Tx, url string) (runID string, err error) {
 }
 
 // run adds a run that has ended, and its event.
-func (w world) run(url string) (runID string) {
+func (w fixture) run(url string) (runID string) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		id, err := w.ended(tx, url)
@@ -73,14 +73,14 @@ func (w world) run(url string) (runID string) {
 }
 
 // notice adds an event that is about no run.
-func (w world) notice(url, body string) {
+func (w fixture) notice(url, body string) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error {
 		return webhook.AddNotice(w.Context(), tx, webhook.Notice{AccountID: w.account, URL: url, Body: []byte(body)})
 	})
 }
 
-func (w world) state(runID string) webhook.State {
+func (w fixture) state(runID string) webhook.State {
 	w.Helper()
 	s := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*webhook.State, error) { return webhook.StateOf(w.Context(), tx, runID) })
 	if s == nil {
@@ -89,25 +89,25 @@ func (w world) state(runID string) webhook.State {
 	return *s
 }
 
-func (w world) attempts(runID string) []webhook.Attempt {
+func (w fixture) attempts(runID string) []webhook.Attempt {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]webhook.Attempt, error) {
 		return webhook.Attempts(w.Context(), tx, runID)
 	})
 }
 
-func (w world) redeliver(runID string) {
+func (w fixture) redeliver(runID string) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error { return webhook.Redeliver(w.Context(), tx, runID) })
 }
 
-func (w world) secret() string {
+func (w fixture) secret() string {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.GetSecret(w.Context(), tx, w.account) }).Value
 }
 
 // nextAt returns when an event is due; zero: it is not due.
-func (w world) nextAt(runID string) time.Time {
+func (w fixture) nextAt(runID string) time.Time {
 	w.Helper()
 	var at sqldb.Time
 	w.OK(w.DB.QueryRow(w.Context(), `SELECT next_at FROM webhook_event WHERE run_id = $1`, runID).Scan(&at))
@@ -125,7 +125,7 @@ type bodies func(ctx context.Context, runID string) ([]byte, error)
 func (b bodies) EventBody(ctx context.Context, runID string) ([]byte, error) { return b(ctx, runID) }
 
 // options are for a sender that reaches this machine.
-func (w world) options(r *receiver) webhook.Options {
+func (w fixture) options(r *receiver) webhook.Options {
 	roots := x509.NewCertPool()
 	if r != nil {
 		roots.AddCert(r.Certificate())
@@ -145,7 +145,7 @@ func (w world) options(r *receiver) webhook.Options {
 }
 
 // start runs a sender until the test ends or stop is called.
-func (w world) start(o webhook.Options) (s *webhook.Sender, stop func()) {
+func (w fixture) start(o webhook.Options) (s *webhook.Sender, stop func()) {
 	s = webhook.New(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -161,7 +161,7 @@ func (w world) start(o webhook.Options) (s *webhook.Sender, stop func()) {
 }
 
 // until waits until a run's event has the state and the number of attempts.
-func (w world) until(runID, word string, attempts int) {
+func (w fixture) until(runID, word string, attempts int) {
 	w.Helper()
 	watch.Until(w, word, func() bool {
 		s := w.state(runID)
@@ -172,7 +172,7 @@ func (w world) until(runID, word string, attempts int) {
 // quiet proves that nothing is due: two events that are added now are sent, one
 // after the other, and r has received nothing else. Before the second is sent,
 // every other host has had its turn.
-func (w world) quiet(s *webhook.Sender, r *receiver) {
+func (w fixture) quiet(s *webhook.Sender, r *receiver) {
 	w.Helper()
 	before := len(r.requests())
 	for range 2 {

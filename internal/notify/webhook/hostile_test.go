@@ -22,7 +22,7 @@ import (
 // with more events than its share of the slots. They hang for longer than the
 // test waits, so that what is delivered was not waiting for one of them.
 func TestHungReceiversDelayNobody(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			if strings.HasPrefix(req.Host, "hung") {
 				watch.Hang(w, req)
@@ -115,7 +115,7 @@ type reply struct {
 // meet sends an event to every receiver.
 func meet(t *testing.T, timeout time.Duration, replies map[string]reply) {
 	t.Helper()
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			host, _, _ := strings.Cut(req.Host, ".")
 			replies[host].answer(w, req)
@@ -205,7 +205,7 @@ func TestHostileAnswers(t *testing.T) {
 }
 
 func TestConnectionsThatFail(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		port := func(address string) string { return address[strings.LastIndex(address, ":"):] }
 		silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never says a word
@@ -254,7 +254,7 @@ func TestConnectionsThatFail(t *testing.T) {
 
 // TestAnswersAreNotKept looks for what receivers said in all that is written.
 func TestAnswersAreNotKept(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		const canary = "CANARY-7f3a"
 		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			raw(w, func(c net.Conn) {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		registry := prometheus.NewRegistry()
 		r := newReceiver(w, status(200))
 		o := w.options(r)

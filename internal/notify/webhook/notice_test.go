@@ -14,7 +14,7 @@ import (
 )
 
 // notices waits for every notice to be in a state after so many attempts.
-func (w world) notices(state string, n, attempts int) {
+func (w fixture) notices(state string, n, attempts int) {
 	w.Helper()
 	watch.Until(w, state, func() bool {
 		var got int
@@ -26,7 +26,7 @@ func (w world) notices(state string, n, attempts int) {
 }
 
 func TestNoticesAreDeliveredAsTheyAre(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
 		o.Events = bodies(func(context.Context, string) ([]byte, error) { return nil, errors.New("a notice is about no run") })
@@ -51,7 +51,7 @@ func TestNoticesAreDeliveredAsTheyAre(t *testing.T) {
 }
 
 func TestNoticesAreRetried(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, status(500))
 		w.notice(r.at("a"), `{"n":1}`)
 		s, _ := w.start(w.options(r))
@@ -72,7 +72,7 @@ func TestNoticesAreRetried(t *testing.T) {
 }
 
 func TestNoticesKeepToTheGuard(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
 		o.Guard = webhook.NewGuard(nil)
@@ -86,7 +86,7 @@ func TestNoticesKeepToTheGuard(t *testing.T) {
 }
 
 func TestNoticesSaySomethingToSomebody(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		for _, n := range []webhook.Notice{
 			{AccountID: w.account, URL: "https://a.example.com/"},
 			{AccountID: w.account, URL: "nowhere", Body: []byte(`{}`)},

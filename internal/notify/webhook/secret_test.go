@@ -13,7 +13,7 @@ import (
 )
 
 func TestSecret(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		get := func(id string) webhook.Secret {
 			w.Helper()
 			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.GetSecret(w.Context(), tx, id) })
@@ -54,7 +54,7 @@ func TestSecret(t *testing.T) {
 }
 
 func TestSecretsAreKeptSealed(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		value := w.secret()
 		w.Do(func(tx *sqldb.Tx) error { _, err := w.secrets.RotateSecret(w.Context(), tx, w.account); return err })
 		var secret, previous string
@@ -75,7 +75,7 @@ func TestSecretsAreKeptSealed(t *testing.T) {
 }
 
 func TestFirstUsesAtOnceMakeOneSecret(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		var mu sync.Mutex
 		seen := map[string]bool{}
 		dbtest.Together(16, func(int) {

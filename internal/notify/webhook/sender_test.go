@@ -16,7 +16,7 @@ import (
 )
 
 func TestSchedule(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, status(500))
 		o := w.options(r)
 		o.Schedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour}
@@ -48,7 +48,7 @@ func TestSchedule(t *testing.T) {
 }
 
 func TestWaitsAreSpread(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, status(500))
 		w.start(w.options(r))
 		seen := map[time.Duration]bool{}
@@ -64,7 +64,7 @@ func TestWaitsAreSpread(t *testing.T) {
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
 		s, _ := w.start(o)
@@ -97,7 +97,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestStatuses(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		elsewhere := newReceiver(w, nil)
 		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			var code int
@@ -133,7 +133,7 @@ func TestStatuses(t *testing.T) {
 }
 
 func TestTwoSendersShareTheWork(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		var runs []string
 		for i := range 40 {
@@ -154,7 +154,7 @@ func TestTwoSendersShareTheWork(t *testing.T) {
 // TestALostSenderIsTakenOver has the first sender hang until its lease is over,
 // as one that died would look to the second.
 func TestALostSenderIsTakenOver(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		arrived, release := make(chan struct{}), make(chan struct{})
 		var calls atomic.Int64
 		r := newReceiver(w, func(http.ResponseWriter, *http.Request) {
@@ -192,7 +192,7 @@ func TestALostSenderIsTakenOver(t *testing.T) {
 }
 
 func TestRunEndsInTime(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		arrived, slow := make(chan string, 2), make(chan struct{})
 		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			host, _, _ := strings.Cut(req.Host, ".")
@@ -226,7 +226,7 @@ func TestRunEndsInTime(t *testing.T) {
 }
 
 func TestOurOwnFailures(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
 		good := o.Events
@@ -274,7 +274,7 @@ func TestOurOwnFailures(t *testing.T) {
 }
 
 func TestWhatIsAllowedIsAskedAtEveryAttempt(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
 		o.Guard = webhook.NewGuard(nil)
@@ -296,7 +296,7 @@ func TestWhatIsAllowedIsAskedAtEveryAttempt(t *testing.T) {
 }
 
 func TestCircuit(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, status(500))
 		var runs []string
 		for range 23 {
@@ -366,7 +366,7 @@ func TestCircuit(t *testing.T) {
 }
 
 func TestAFloodIsPaced(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		var runs []string
 		for range 30 {

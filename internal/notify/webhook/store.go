@@ -111,17 +111,88 @@ func readState(ctx context.Context, tx *sqldb.Tx, runID string) (s State, err er
 
 func listAttempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
 	return sqldb.All(ctx, tx, `
-		SELECT a.id, a.at, coalesce(a.status_code, 0), a.duration_ms, a.error
-		FROM webhook_attempt a JOIN webhook_event e ON e.id = a.event_id
+		SELECT `+attemptColumns+` FROM webhook_attempt a JOIN webhook_event e ON e.id = a.event_id
 		WHERE e.run_id = $1 ORDER BY a.at DESC, a.id DESC`,
-		[]any{runID}, func(row sqldb.Scanner) (a Attempt, err error) {
-			var at sqldb.Time
-			var ms int64
-			err = row.Scan(&a.ID, &at, &a.StatusCode, &ms, &a.Error)
-			a.At = at.Time
-			a.Duration = time.Duration(ms) * time.Millisecond
-			return a, err
-		})
+		[]any{runID}, func(row sqldb.Scanner) (Attempt, error) { return scanAttempt(row) })
+}
+
+const attemptColumns = `a.id, a.at, coalesce(a.status_code, 0), a.duration_ms, a.error`
+
+// scanAttempt scans a row of attemptColumns. others are the destinations of the
+// columns that precede them.
+func scanAttempt(row sqldb.Scanner, others ...any) (a Attempt, err error) {
+	var at sqldb.Time
+	var ms int64
+	err = row.Scan(append(others, &a.ID, &at, &a.StatusCode, &ms, &a.Error)...)
+	a.At = at.Time
+	a.Duration = time.Duration(ms) * time.Millisecond
+	return a, err
+}
+
+// SQL conditions on the attempts to deliver the event e.
+const (
+	hasAttempt  = `EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id)`
+	isDelivered = `EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)`
+)
+
+// deliveryStates are the SQL conditions for the public states of the event e.
+var deliveryStates = map[string]string{
+	"":           `TRUE`,
+	statePending: `e.state = 'waiting' AND NOT ` + hasAttempt,
+	stateFailing: `e.state = 'waiting' AND ` + hasAttempt + ` AND NOT ` + isDelivered,
+	Delivered:    `(e.state = 'delivered' OR e.state = 'waiting' AND ` + isDelivered + `)`,
+	Exhausted:    `e.state = 'exhausted'`,
+	Gone:         `e.state = 'gone'`,
+}
+
+// listDeliveries returns a page of the deliveries of an account. The attempts
+// are read by a second query, because PostgreSQL would join all attempts of all
+// accounts with the events before it cuts off the page.
+func listDeliveries(ctx context.Context, tx *sqldb.Tx, accountID, state string, after *DeliveryCursor, limit int) ([]Delivery, error) {
+	args := sqldb.Args{accountID}
+	query := `SELECT e.id, e.run_id, e.host, e.state, e.created, e.next_at FROM webhook_event e
+		WHERE e.account_id = $1 AND e.run_id IS NOT NULL AND ` + deliveryStates[state]
+	if after != nil {
+		query += ` AND (e.created, e.id) < (` + args.Add(after.Created.UnixMicro()) + `, ` + args.Add(after.ID) + `)`
+	}
+	all, err := sqldb.All(ctx, tx, query+` ORDER BY e.created DESC, e.id DESC LIMIT `+args.Add(limit), args, func(row sqldb.Scanner) (d Delivery, err error) {
+		var created, next sqldb.Time
+		err = row.Scan(&d.ID, &d.RunID, &d.Host, &d.State.State, &created, &next)
+		d.Created = created.Time
+		d.Next = next.Time
+		return d, err
+	})
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all, addAttempts(ctx, tx, all)
+}
+
+// addAttempts adds to deliveries the number of their attempts and the last one.
+func addAttempts(ctx context.Context, tx *sqldb.Tx, deliveries []Delivery) error {
+	byID := map[string]*Delivery{}
+	var eventIDs []string
+	for i := range deliveries {
+		byID[deliveries[i].ID] = &deliveries[i]
+		eventIDs = append(eventIDs, deliveries[i].ID)
+	}
+
+	in, args := sqldb.In(eventIDs)
+	return tx.EachRow(ctx, `SELECT a.event_id, `+attemptColumns+` FROM webhook_attempt a WHERE a.event_id IN `+in+` ORDER BY a.at, a.id`, args, func(row sqldb.Scanner) error {
+		var eventID string
+		a, err := scanAttempt(row, &eventID)
+		if err != nil {
+			return err
+		}
+
+		d := byID[eventID]
+		d.Attempts++
+		d.Last = a
+		if a.StatusCode >= 200 && a.StatusCode <= 299 {
+			d.State.State = Delivered
+		}
+		return nil
+	})
 }
 
 // makeDue makes the event of a run due now, unless it is being sent. found

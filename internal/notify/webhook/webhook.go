@@ -120,9 +120,9 @@ func (s State) PublicState() string {
 	case s.State != Waiting:
 		return s.State
 	case s.Attempts == 0:
-		return "pending"
+		return statePending
 	}
-	return "failing"
+	return stateFailing
 }
 
 // StateOf returns the delivery state of a run's event, or nil if the run has no

@@ -18,7 +18,7 @@ import (
 )
 
 func TestDelivery(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, status(http.StatusNoContent))
 		run := w.run(r.at("a"))
 		if s := w.state(run); s.PublicState() != "pending" || s.Attempts != 0 || len(w.attempts(run)) != 0 {
@@ -52,7 +52,7 @@ func TestDelivery(t *testing.T) {
 }
 
 func TestSignatures(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		run := w.run(r.at("a"))
 		w.start(w.options(r)) // the secret comes into being with the first event
@@ -90,7 +90,7 @@ func TestSignatures(t *testing.T) {
 }
 
 func TestStampsAreOfTheAttempt(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, status(500))
 		o := w.options(r)
 		real := o.Now
@@ -119,7 +119,7 @@ func TestStampsAreOfTheAttempt(t *testing.T) {
 }
 
 func TestRotationSignsWithBoth(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		first := w.secret()
 		second := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.RotateSecret(w.Context(), tx, w.account) }).Value
@@ -156,7 +156,7 @@ func TestRotationSignsWithBoth(t *testing.T) {
 }
 
 func TestARunHasOneEvent(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		const address = "https://example.com/"
 		run := w.run(address)
 		err := w.Try(func(tx *sqldb.Tx) error {
@@ -190,7 +190,7 @@ func TestARunHasOneEvent(t *testing.T) {
 }
 
 func TestHostsAreToldApart(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		for address, want := range map[string]string{
 			"https://Example.COM/Hook": "example.com", "https://example.com:443/a": "example.com", "HTTPS://example.com:8443": "example.com:8443",
 			"https://[2606:4700::1111]:443/": "[2606:4700::1111]", "https://8.8.8.8:9443/": "8.8.8.8:9443",
@@ -206,7 +206,7 @@ func TestHostsAreToldApart(t *testing.T) {
 }
 
 func TestRedeliver(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
 		o.Schedule = []time.Duration{5 * time.Second}

@@ -15,6 +15,7 @@ import (
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/library"
+	"atelier/internal/file/resumable"
 	"atelier/internal/notify/mail"
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/people/device"
@@ -29,6 +30,7 @@ type Parts struct {
 	Blobs   blob.Store
 	Library *library.Library
 	Boards  *board.Boards
+	Uploads *resumable.Service
 	Runner  *runner.Runner
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
@@ -77,6 +79,14 @@ func periodicHandlers(p Parts) []queue.Handler {
 		{
 			Kind: "library-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
 			Do: func(ctx context.Context, _ queue.Work) error { return p.Library.SweepFiles(ctx) },
+		},
+		{
+			Kind: "upload-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return p.Uploads.SweepExpired(ctx) },
+		},
+		{
+			Kind: "library-search", Every: p.SweepEvery, Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return p.Library.FillSearchTexts(ctx) },
 		},
 		{
 			Kind: "board-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,

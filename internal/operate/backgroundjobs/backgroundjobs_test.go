@@ -17,7 +17,9 @@ import (
 	"atelier/internal/board"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/blob"
+	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
+	"atelier/internal/file/resumable"
 	"atelier/internal/notify/mail"
 	"atelier/internal/operate/backgroundjobs"
 	"atelier/internal/people/principal"
@@ -64,9 +66,11 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 		var sent watch.Log
+		results := &library.Library{DB: db, Blobs: blobs}
 		handlers := backgroundjobs.Handlers(backgroundjobs.Parts{
-			DB: db, Blobs: blobs, Library: &library.Library{DB: db, Blobs: blobs}, Boards: &board.Boards{DB: db, Hub: pubsub.New()},
-			Runner: runner.New(runner.Parts{}), Devices: site.Devices, Tokens: site.Tokens,
+			DB: db, Blobs: blobs, Library: results, Boards: &board.Boards{DB: db, Hub: pubsub.New()},
+			Uploads: &resumable.Service{DB: db, Library: results, Intake: &ingest.Pipeline{Blobs: blobs}},
+			Runner:  runner.New(runner.Parts{}), Devices: site.Devices, Tokens: site.Tokens,
 			Mail: mail.Print(&sent), MailBox: site.Keys.BoxFor("mail"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 			Leftovers: time.Hour, SweepEvery: time.Hour, KeyLifetime: time.Hour,
 		})

@@ -41,6 +41,7 @@ import (
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/library"
+	"atelier/internal/file/resumable"
 )
 
 // format is the version of the archive format.
@@ -267,8 +268,8 @@ func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, s
 	return r, buffered.Flush()
 }
 
-// prepareCopy removes state of the running installation (running jobs and locks
-// against file deletion) from the copy of the database, and checks the copy.
+// prepareCopy removes state of the running installation (running jobs, unfinished
+// uploads and locks against file deletion) from the copy of the database, and checks the copy.
 func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
 	if err != nil {
@@ -279,7 +280,7 @@ func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error
 		return err
 	}
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
-		return errors.Join(library.DeleteSweepHolds(ctx, tx), queue.ReturnAll(ctx, tx))
+		return errors.Join(library.DeleteSweepHolds(ctx, tx), resumable.DeleteUnfinished(ctx, tx), queue.ReturnAll(ctx, tx))
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"io/fs"
 	"os"
@@ -16,26 +18,32 @@ import (
 	"testing"
 	"time"
 
+	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
+	"atelier/internal/file/ingest"
+	"atelier/internal/file/library"
+	"atelier/internal/file/media"
+	"atelier/internal/file/resumable"
 	"atelier/internal/operate/backup"
+	"atelier/internal/people/principal"
 )
 
-// world is an installation with some files.
-type world struct {
+// fixture is an installation with some files.
+type fixture struct {
 	*testing.T
 	source backup.Source
 	blobs  string // folder
 	assets []asset.Asset
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	w := &world{T: t, blobs: filepath.Join(t.TempDir(), "blobs")}
+	w := &fixture{T: t, blobs: filepath.Join(t.TempDir(), "blobs")}
 	store := openStore(t, w.blobs)
 	db := dbtest.Open(t, dbtest.URL(t, "sqlite"))
 	w.source = backup.Source{
@@ -60,7 +68,7 @@ func openStore(t *testing.T, folder string) blob.Store {
 	return store
 }
 
-func (w *world) put(key string, data []byte) {
+func (w *fixture) put(key string, data []byte) {
 	w.Helper()
 	if _, err := w.source.Blobs.Put(w.Context(), key, bytes.NewReader(data)); err != nil {
 		w.Fatal(err)
@@ -68,7 +76,7 @@ func (w *world) put(key string, data []byte) {
 }
 
 // add stores a file with a thumbnail.
-func (w *world) add(data []byte) {
+func (w *fixture) add(data []byte) {
 	w.Helper()
 	sum := sha256.Sum256(data)
 	id := ids.New()
@@ -84,7 +92,7 @@ func (w *world) add(data []byte) {
 	w.assets = append(w.assets, a)
 }
 
-func (w *world) create(path string) backup.Report {
+func (w *fixture) create(path string) backup.Report {
 	w.Helper()
 	r, err := backup.Create(w.Context(), w.source, path)
 	if err != nil {
@@ -168,7 +176,7 @@ func names(t *testing.T, folder string) (all []string) {
 }
 
 func TestThereAndBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	folder := t.TempDir()
 	path := filepath.Join(folder, "one.tar")
 	r := w.create(path)
@@ -212,9 +220,101 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// TestUnfinishedUploadsAreLeftOut backs up an installation with an unfinished
+// and a finished resumable upload. The unfinished one goes on afterwards, but the
+// copy has neither its rows, nor its parts, nor its storage.
+func TestUnfinishedUploadsAreLeftOut(t *testing.T) {
+	w := newFixture(t)
+	ctx := t.Context()
+	db := w.source.DB
+	anna := principal.Principal{PersonID: ids.New()}
+	anna.AccountID = anna.PersonID
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, 'a@example.com', 'a@example.com', TRUE, '', 1)`, anna.PersonID)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := &resumable.Service{
+		DB:       db,
+		Library:  &library.Library{DB: db, Blobs: w.source.Blobs},
+		Intake:   &ingest.Pipeline{Blobs: w.source.Blobs, Analyzer: media.NewAnalyzer(media.Limits{Pixels: 1e6, Frames: 1, Duration: time.Minute})},
+		Settings: resumable.Settings{Lifetime: time.Hour, MaxUnfinished: 2, MaxBytes: 1 << 20},
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 9, 9))); err != nil {
+		t.Fatal(err)
+	}
+	data := picture.Bytes()
+	send := func(id string, from, until int) resumable.Upload {
+		t.Helper()
+		u, err := service.Append(ctx, anna, id, resumable.Chunk{Offset: int64(from), Length: int64(until - from), Body: bytes.NewReader(data[from:until])})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	var uploads [2]resumable.Upload
+	for i := range uploads {
+		if uploads[i], _, err = service.Create(ctx, anna, resumable.Draft{Length: int64(len(data))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finished := send(uploads[0].ID, 0, len(data))
+	send(uploads[1].ID, 0, 20)
+
+	w.source.Check = func(ctx context.Context, db *sqldb.DB) (found []string, err error) {
+		all, err := db.VerifyChecks(ctx, resumable.Checks)
+		for _, one := range all {
+			found = append(found, one.Check)
+		}
+		return found, err
+	}
+	path := filepath.Join(t.TempDir(), "one.tar")
+	if r := w.create(path); len(r.Problems) != 0 {
+		t.Errorf("problems = %v", r.Problems)
+	}
+	files, target, err := extract(t, read(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range files {
+		if strings.Contains(name, resumable.Folder+"/") {
+			t.Errorf("the backup has the part %s", name)
+		}
+	}
+	copied := dbtest.Open(t, "sqlite://"+filepath.Join(target, "atelier.db"))
+	count := func(db *sqldb.DB, query string) (n int64) {
+		t.Helper()
+		if err := db.QueryRow(ctx, query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const used = `SELECT sum(used_bytes) FROM storage_account`
+	if n := count(db, used) - count(copied, used); n != int64(len(data)) {
+		t.Errorf("the copy counts %d bytes less, want the %d of the unfinished upload", n, len(data))
+	}
+	if n := count(copied, `SELECT count(*) FROM resumable_part`); n != 0 {
+		t.Errorf("the copy has %d parts", n)
+	}
+	there := *service
+	there.DB = copied
+	if u, err := there.Get(ctx, anna, finished.ID); err != nil || u.UploadID != finished.UploadID {
+		t.Errorf("the finished upload in the copy = %+v, %v, want %+v", u, err, finished)
+	}
+	if _, err := there.Get(ctx, anna, uploads[1].ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the unfinished upload in the copy: %v", err)
+	}
+	if u := send(uploads[1].ID, 20, len(data)); !u.Finished() {
+		t.Errorf("after the backup = %+v", u)
+	}
+}
+
 // TestSecretOfSettings stays where it is.
 func TestSecretOfSettings(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.source.Secret = nil
 	path := filepath.Join(t.TempDir(), "one.tar")
 	if w.create(path).HasSecret {
@@ -228,7 +328,7 @@ func TestSecretOfSettings(t *testing.T) {
 
 // TestIllInstallation is saved as far as it is there, and what is wrong is told.
 func TestIllInstallation(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.put(w.assets[1].Blob, bytes.Repeat([]byte("?"), int(w.assets[1].Size)))
 	if err := w.source.Blobs.Delete(t.Context(), w.assets[2].Thumb); err != nil {
 		w.Fatal(err)
@@ -271,7 +371,7 @@ type failing struct{}
 func (failing) Read([]byte) (int, error) { return 0, errors.New("bad sector") }
 
 func TestNothingIsReplaced(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	folder := t.TempDir()
 	path := filepath.Join(folder, "one.tar")
 	if err := os.WriteFile(path, []byte("older"), 0o600); err != nil {
@@ -410,7 +510,7 @@ func pack(t *testing.T, all []entry) []byte {
 
 // TestHostileArchives has archives whose manifest is right in itself.
 func TestHostileArchives(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	path := filepath.Join(t.TempDir(), "one.tar")
 	w.create(path)
 	good := entries(t, read(t, path))
@@ -480,7 +580,7 @@ func sparseArchive(t *testing.T, archive []byte) []byte {
 
 // TestDamagedArchives cuts an archive off and flips bytes, everywhere in turn.
 func TestDamagedArchives(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	path := filepath.Join(t.TempDir(), "one.tar")
 	w.create(path)
 	archive := read(t, path)

@@ -10,7 +10,7 @@ import (
 
 // Each damage is found by the check that is there for it.
 func TestChecksFind(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		fox, hound := w.company("Fox"), w.company("Hound")
 		film, theirs := w.team(fox.ID, "Film"), w.team(hound.ID, "Film")
 		anna := w.person("anna@example.com")

@@ -13,23 +13,23 @@ import (
 	"atelier/internal/people/company"
 )
 
-// world is a database with a clock. What a test leaves in it must pass the
+// fixture is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.Fixture }
+type fixture struct{ dbtest.Fixture }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
-	dbtest.EachFixture(t, company.Checks, func(w dbtest.Fixture) { fn(world{w}) })
+	dbtest.EachFixture(t, company.Checks, func(w dbtest.Fixture) { fn(fixture{w}) })
 }
 
-func (w world) count(query string, args ...any) (n int64) {
+func (w fixture) count(query string, args ...any) (n int64) {
 	w.Helper()
 	w.OK(w.DB.QueryRow(w.Context(), query, args...).Scan(&n))
 	return n
 }
 
 // refused wants a fault with this code, on this field where there is one.
-func (w world) refused(err error, code fault.Code, field string) {
+func (w fixture) refused(err error, code fault.Code, field string) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code || field != "" && (len(f.Fields) != 1 || f.Fields[0].Path != field) || field == "" && len(f.Fields) != 0 {
@@ -41,7 +41,7 @@ func (w world) refused(err error, code fault.Code, field string) {
 	}
 }
 
-func (w world) person(email string) string {
+func (w fixture) person(email string) string {
 	w.Helper()
 	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $3, TRUE, '', 0)`,
@@ -49,31 +49,31 @@ func (w world) person(email string) string {
 	return id
 }
 
-func (w world) company(name string) company.Company {
+func (w fixture) company(name string) company.Company {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Company, error) {
 		return company.Create(w.Context(), tx, name, company.TeamPlan)
 	})
 }
 
-func (w world) team(companyID, name string) company.Team {
+func (w fixture) team(companyID, name string) company.Team {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Team, error) { return company.CreateTeam(w.Context(), tx, companyID, name) })
 }
 
-func (w world) join(companyID, personID, role string) (fresh bool) {
+func (w fixture) join(companyID, personID, role string) (fresh bool) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return company.SetMember(w.Context(), tx, companyID, personID, role) })
 }
 
-func (w world) joinTeam(teamID, personID, role string) (fresh bool) {
+func (w fixture) joinTeam(teamID, personID, role string) (fresh bool) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) {
 		return company.SetTeamMember(w.Context(), tx, teamID, personID, role, company.Added)
 	})
 }
 
-func (w world) role(companyID, name string, perms ...company.Permission) {
+func (w fixture) role(companyID, name string, perms ...company.Permission) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error {
 		return company.SetRole(w.Context(), tx, companyID, company.Role{Name: name, Permissions: perms})
@@ -94,7 +94,7 @@ var badNames = map[string]string{
 }
 
 func TestCompany(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		made := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Company, error) {
 			return company.Create(w.Context(), tx, strings.Repeat("ü", 100), company.EnterprisePlan)
 		})
@@ -150,7 +150,7 @@ func TestCompany(t *testing.T) {
 }
 
 func TestOfPerson(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		zoo, ark := w.company("Zoo"), w.company("Ark")
 		w.company("Other")

@@ -20,7 +20,7 @@ import (
 	"atelier/internal/people/company"
 )
 
-func (w world) addDomain(companyID, name, teamID, role string) (d company.Domain, err error) {
+func (w fixture) addDomain(companyID, name, teamID, role string) (d company.Domain, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) {
 		d, err = company.AddDomain(w.Context(), tx, companyID, name, teamID, role)
 		return err
@@ -28,14 +28,14 @@ func (w world) addDomain(companyID, name, teamID, role string) (d company.Domain
 	return d, err
 }
 
-func (w world) domain(companyID, name, teamID, role string) company.Domain {
+func (w fixture) domain(companyID, name, teamID, role string) company.Domain {
 	w.Helper()
 	d, err := w.addDomain(companyID, name, teamID, role)
 	w.OK(err)
 	return d
 }
 
-func (w world) verify(companyID, name string) (d company.Domain, err error) {
+func (w fixture) verify(companyID, name string) (d company.Domain, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) {
 		d, err = company.VerifyDomain(w.Context(), tx, companyID, name)
 		return err
@@ -43,20 +43,20 @@ func (w world) verify(companyID, name string) (d company.Domain, err error) {
 	return d, err
 }
 
-func (w world) verified(companyID, name, teamID, role string) {
+func (w fixture) verified(companyID, name, teamID, role string) {
 	w.Helper()
 	w.domain(companyID, name, teamID, role)
 	_, err := w.verify(companyID, name)
 	w.OK(err)
 }
 
-func (w world) domains(companyID string) []company.Domain {
+func (w fixture) domains(companyID string) []company.Domain {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.Context(), tx, companyID) })
 }
 
 func TestDomain(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		team := w.team(c.ID, "Film")
 		d := w.domain(c.ID, "Fox.Example", team.ID, "")
@@ -103,7 +103,7 @@ func TestDomain(t *testing.T) {
 }
 
 func TestAddDomainRefuses(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		foreign, team := w.team(other.ID, "Film"), w.team(c.ID, "Film")
 		w.domain(c.ID, "fox.example", "", "")
@@ -139,7 +139,7 @@ func TestAddDomainRefuses(t *testing.T) {
 }
 
 func TestADomainHasOneOwner(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		w.domain(c.ID, "fox.example", "", "")
 		w.domain(other.ID, "fox.example", "", "")
@@ -165,7 +165,7 @@ func TestADomainHasOneOwner(t *testing.T) {
 }
 
 func TestOfTwoWhoVerifyADomainOneWins(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		var ids [8]string
 		for i := range ids {
 			ids[i] = w.company("Fox").ID
@@ -192,7 +192,7 @@ func TestOfTwoWhoVerifyADomainOneWins(t *testing.T) {
 }
 
 func TestJoinByDomain(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		team := w.team(c.ID, "Film")
 		w.verified(c.ID, "fox.example", team.ID, "manager")
@@ -248,7 +248,7 @@ func TestJoinByDomain(t *testing.T) {
 }
 
 func TestJoinAllByDomain(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		team := w.team(c.ID, "Film")
 		var people []string
@@ -304,7 +304,7 @@ func TestJoinAllByDomain(t *testing.T) {
 // An address and its domain become verified in transactions that overlap, and
 // neither sees what the other does: the person joins all the same.
 func TestAddressAndDomainDoNotMissEachOther(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		for round := range 2 {
 			c := w.company("Fox")
 			name := fmt.Sprintf("d%d.example", round)

@@ -18,33 +18,33 @@ import (
 	"atelier/internal/people/company"
 )
 
-func (w world) tryInvite(d company.Draft) (inv company.Invitation, secret string, err error) {
+func (w fixture) tryInvite(d company.Draft) (inv company.Invitation, secret string, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) { inv, secret, err = company.Invite(w.Context(), tx, d); return err })
 	return inv, secret, err
 }
 
-func (w world) invite(d company.Draft) (company.Invitation, string) {
+func (w fixture) invite(d company.Draft) (company.Invitation, string) {
 	w.Helper()
 	inv, secret, err := w.tryInvite(d)
 	w.OK(err)
 	return inv, secret
 }
 
-func (w world) accept(secret, personID, email string) error {
+func (w fixture) accept(secret, personID, email string) error {
 	return w.Try(func(tx *sqldb.Tx) error {
 		_, _, err := company.AcceptSecret(w.Context(), tx, secret, personID, email)
 		return err
 	})
 }
 
-func (w world) acceptByID(id, personID, email string, verified bool) error {
+func (w fixture) acceptByID(id, personID, email string, verified bool) error {
 	return w.Try(func(tx *sqldb.Tx) error {
 		_, _, err := company.AcceptByID(w.Context(), tx, id, personID, email, verified)
 		return err
 	})
 }
 
-func (w world) bySecret(secret string) (inv company.Invitation, err error) {
+func (w fixture) bySecret(secret string) (inv company.Invitation, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) {
 		inv, err = company.InvitationBySecret(w.Context(), tx, secret)
 		return err
@@ -53,7 +53,7 @@ func (w world) bySecret(secret string) (inv company.Invitation, err error) {
 }
 
 func TestInvite(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		inv, secret := w.invite(company.Draft{CompanyID: c.ID, TeamID: team.ID, TeamRole: "manager", Email: "Anna@Example.com", InvitedBy: "x", Lifetime: time.Hour})
@@ -84,7 +84,7 @@ func TestInvite(t *testing.T) {
 }
 
 func TestInviteRefuses(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		foreign, gone := w.team(other.ID, "Film"), w.team(c.ID, "Old")
 		w.OK(w.removeTeam(gone.ID))
@@ -127,7 +127,7 @@ func TestInviteRefuses(t *testing.T) {
 }
 
 func TestAccept(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		anna := w.person("anna@example.com")
@@ -151,7 +151,7 @@ func TestAccept(t *testing.T) {
 }
 
 func TestMembersLoseNothingByAnInvitation(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		anna := w.person("anna@example.com")
@@ -188,7 +188,7 @@ func TestMembersLoseNothingByAnInvitation(t *testing.T) {
 }
 
 func TestInvitationsThatDoNotCount(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		link := company.Draft{CompanyID: c.ID, Lifetime: 2 * time.Hour}
@@ -240,7 +240,7 @@ func TestInvitationsThatDoNotCount(t *testing.T) {
 }
 
 func TestAcceptByIDNeedsAProvenAddress(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna := w.person("anna@example.com")
 		inv, secret := w.invite(company.Draft{CompanyID: c.ID, Email: "anna@example.com", Lifetime: time.Hour})
@@ -254,7 +254,7 @@ func TestAcceptByIDNeedsAProvenAddress(t *testing.T) {
 }
 
 func TestMayJoin(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		bound, boundSecret := w.invite(company.Draft{CompanyID: c.ID, Email: "anna@example.com", Lifetime: time.Hour})
 		link, linkSecret := w.invite(company.Draft{CompanyID: c.ID, Lifetime: time.Hour})
@@ -288,7 +288,7 @@ func TestMayJoin(t *testing.T) {
 }
 
 func TestInvitationsPageNewestFirst(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		draft := company.Draft{CompanyID: c.ID, Lifetime: time.Hour}
 		w.invite(draft) // will expire
@@ -328,7 +328,7 @@ func TestInvitationsPageNewestFirst(t *testing.T) {
 }
 
 func TestInvitationsFor(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		fox, hound := w.company("Fox"), w.company("Hound")
 		w.invite(company.Draft{CompanyID: fox.ID, Email: "anna@example.com", Lifetime: time.Minute})
 		first, _ := w.invite(company.Draft{CompanyID: fox.ID, Email: "Anna@example.com", Lifetime: time.Hour})
@@ -351,7 +351,7 @@ func TestInvitationsFor(t *testing.T) {
 }
 
 func TestSweepInvitations(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		w.invite(company.Draft{CompanyID: c.ID, Lifetime: time.Hour})
 		_, kept := w.invite(company.Draft{CompanyID: c.ID, Lifetime: 2 * time.Hour})
@@ -371,7 +371,7 @@ func TestSweepInvitations(t *testing.T) {
 }
 
 func TestLinkLetsInAsManyAsItSays(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		_, secret := w.invite(company.Draft{CompanyID: c.ID, TeamID: team.ID, Uses: 5, Lifetime: time.Hour})
@@ -395,7 +395,7 @@ func TestLinkLetsInAsManyAsItSays(t *testing.T) {
 }
 
 func TestOnePersonUsesALinkOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna := w.person("anna@example.com")
 		_, secret := w.invite(company.Draft{CompanyID: c.ID, Uses: 5, Lifetime: time.Hour})

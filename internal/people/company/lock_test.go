@@ -13,7 +13,7 @@ import (
 
 // overlap runs second while first has done its work and not committed it, and
 // lets first commit once second has ended or waits for a lock.
-func (w world) overlap(first, second func(*sqldb.Tx) error) (errFirst, errSecond error) {
+func (w fixture) overlap(first, second func(*sqldb.Tx) error) (errFirst, errSecond error) {
 	w.Helper()
 	done := make(chan struct{})
 	begun := false
@@ -49,7 +49,7 @@ func (w world) overlap(first, second func(*sqldb.Tx) error) (errFirst, errSecond
 // find nothing.
 func TestOverlappingChangesSeeEachOther(t *testing.T) {
 	type act = func(tx *sqldb.Tx) error
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		// setting is a company with everything the acts need.
 		type setting struct {
 			company      company.Company

@@ -15,14 +15,14 @@ import (
 	"atelier/internal/people/company"
 )
 
-func (w world) setMember(companyID, personID, role string) error {
+func (w fixture) setMember(companyID, personID, role string) error {
 	return w.Try(func(tx *sqldb.Tx) error {
 		_, err := company.SetMember(w.Context(), tx, companyID, personID, role)
 		return err
 	})
 }
 
-func (w world) removeMember(companyID, personID string) (teams []string, err error) {
+func (w fixture) removeMember(companyID, personID string) (teams []string, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) {
 		teams, err = company.RemoveMember(w.Context(), tx, companyID, personID)
 		return err
@@ -30,27 +30,27 @@ func (w world) removeMember(companyID, personID string) (teams []string, err err
 	return teams, err
 }
 
-func (w world) members(companyID string) []company.Member {
+func (w fixture) members(companyID string) []company.Member {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Member, error) {
 		return company.Members(w.Context(), tx, companyID, company.Key{}, 1000)
 	})
 }
 
-func (w world) teamMembers(teamID string) []company.TeamMember {
+func (w fixture) teamMembers(teamID string) []company.TeamMember {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
 		return company.TeamMembers(w.Context(), tx, teamID, company.Key{}, 1000)
 	})
 }
 
-func (w world) hasAdmin(companyID string) bool {
+func (w fixture) hasAdmin(companyID string) bool {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return company.HasAdmin(w.Context(), tx, companyID) })
 }
 
 func TestMembers(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		bert, anna := w.person("bert@example.com"), w.person("Anna@example.com")
 		first := w.Now()
@@ -86,7 +86,7 @@ func TestMembers(t *testing.T) {
 }
 
 func TestRemovingAMemberEmptiesTheirPlacesInTeams(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		film, print, else_ := w.team(c.ID, "Film"), w.team(c.ID, "Print"), w.team(other.ID, "Film")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
@@ -110,7 +110,7 @@ func TestRemovingAMemberEmptiesTheirPlacesInTeams(t *testing.T) {
 func sortedIDs(ids ...string) []string { slices.Sort(ids); return ids }
 
 func TestMembersPageByAddress(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		for _, name := range []string{"d", "B", "a", "C", "e"} {
@@ -145,7 +145,7 @@ func TestMembersPageByAddress(t *testing.T) {
 }
 
 func TestTeamMembers(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
@@ -196,7 +196,7 @@ func TestTeamMembers(t *testing.T) {
 }
 
 func TestHasAdmin(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		anna := w.person("anna@example.com")
 		w.join(other.ID, anna, "admin")
@@ -222,7 +222,7 @@ func TestHasAdmin(t *testing.T) {
 // Each admin drops the other and looks whether one is left: without a lock both
 // would see the one who is about to go.
 func TestTwoAdminsCannotDropEachOther(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		errLast := errors.New("last admin")
 		for round := range 10 {
 			c := w.company("Fox")
@@ -259,7 +259,7 @@ func TestTwoAdminsCannotDropEachOther(t *testing.T) {
 }
 
 func TestManySetMembersAtOnceMakeOne(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		anna := w.person("anna@example.com")
@@ -295,7 +295,7 @@ func TestManySetMembersAtOnceMakeOne(t *testing.T) {
 // Comings, goings and the end of the team, all at once: the checks at the end
 // find nobody in a team who is not in the company, nor in the removed one.
 func TestMembershipHoldsUnderEverythingAtOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		stays, goes := w.team(c.ID, "Film"), w.team(c.ID, "Print")
 		var people []string
@@ -337,7 +337,7 @@ func TestMembershipHoldsUnderEverythingAtOnce(t *testing.T) {
 }
 
 func TestHoldMember(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		hold := func(companyID, personID string) error {

@@ -16,17 +16,17 @@ import (
 	"atelier/internal/people/company"
 )
 
-func (w world) setRole(companyID, name string, perms ...company.Permission) error {
+func (w fixture) setRole(companyID, name string, perms ...company.Permission) error {
 	return w.Try(func(tx *sqldb.Tx) error {
 		return company.SetRole(w.Context(), tx, companyID, company.Role{Name: name, Permissions: perms})
 	})
 }
 
-func (w world) deleteRole(companyID, name string) error {
+func (w fixture) deleteRole(companyID, name string) error {
 	return w.Try(func(tx *sqldb.Tx) error { return company.DeleteRole(w.Context(), tx, companyID, name) })
 }
 
-func (w world) roles(companyID string) map[string][]company.Permission {
+func (w fixture) roles(companyID string) map[string][]company.Permission {
 	w.Helper()
 	all := map[string][]company.Permission{}
 	for _, r := range dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Role, error) { return company.Roles(w.Context(), tx, companyID) }) {
@@ -38,7 +38,7 @@ func (w world) roles(companyID string) map[string][]company.Permission {
 var everything = []company.Permission{company.ManageAPITokens, company.ManageBilling, company.ManageMembers, company.ManageTeams, company.ViewCompanyReports}
 
 func TestNewCompanyHasItsRoles(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		want := map[string][]company.Permission{"admin": everything, "member": {}}
 		if got := w.roles(w.company("Fox").ID); !reflect.DeepEqual(got, want) {
 			w.Errorf("roles = %v, want %v", got, want)
@@ -47,7 +47,7 @@ func TestNewCompanyHasItsRoles(t *testing.T) {
 }
 
 func TestSetRole(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		w.OK(w.setRole(c.ID, "keeper", company.ManageTeams, company.ManageAPITokens, company.ManageTeams))
 		if got, want := w.roles(c.ID)["keeper"], []company.Permission{company.ManageAPITokens, company.ManageTeams}; !slices.Equal(got, want) {
@@ -72,7 +72,7 @@ func TestSetRole(t *testing.T) {
 }
 
 func TestRolesAreBounded(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		for i := range 98 {
@@ -87,7 +87,7 @@ func TestRolesAreBounded(t *testing.T) {
 }
 
 func TestDeleteRole(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna := w.person("anna@example.com")
 		w.role(c.ID, "keeper")
@@ -115,7 +115,7 @@ func TestDeleteRole(t *testing.T) {
 }
 
 func TestRoleWith(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		with := func(perms ...company.Permission) string {
 			w.Helper()
@@ -169,11 +169,11 @@ func TestRoleWith(t *testing.T) {
 	})
 }
 
-func (w world) setTeamRole(teamID string, r company.TeamRole) error {
+func (w fixture) setTeamRole(teamID string, r company.TeamRole) error {
 	return w.Try(func(tx *sqldb.Tx) error { return company.SetTeamRole(w.Context(), tx, teamID, r) })
 }
 
-func (w world) teamRole(teamID, name string) (r company.TeamRole, err error) {
+func (w fixture) teamRole(teamID, name string) (r company.TeamRole, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) {
 		r, err = company.TeamRoleByName(w.Context(), tx, teamID, name)
 		return err
@@ -182,7 +182,7 @@ func (w world) teamRole(teamID, name string) (r company.TeamRole, err error) {
 }
 
 func TestNewTeamHasItsRoles(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		team := w.team(w.company("Fox").ID, "Film")
 		got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.TeamRole, error) { return company.TeamRoles(w.Context(), tx, team.ID) })
 		all := company.TeamRole{Permissions: []company.Permission{company.Generate, company.ManageTeam, company.UsePlugins},
@@ -197,7 +197,7 @@ func TestNewTeamHasItsRoles(t *testing.T) {
 }
 
 func TestSetTeamRole(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		team := w.team(w.company("Fox").ID, "Film")
 		a, b := "aaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbb"
 		w.OK(w.setTeamRole(team.ID, company.TeamRole{
@@ -228,7 +228,7 @@ func TestSetTeamRole(t *testing.T) {
 }
 
 func TestSetTeamRoleRefuses(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		team := w.team(w.company("Fox").ID, "Film")
 		tools, kinds := make([]string, 1001), make([]string, 101)
 		for i := range tools {
@@ -264,7 +264,7 @@ func TestSetTeamRoleRefuses(t *testing.T) {
 }
 
 func TestDeleteTeamRole(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team, other := w.team(c.ID, "Film"), w.team(c.ID, "Print")
 		anna := w.person("anna@example.com")

@@ -15,7 +15,7 @@ import (
 )
 
 func TestStandingOf(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team, other := w.team(c.ID, "Film"), w.team(c.ID, "Print")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
@@ -60,7 +60,7 @@ func TestStandingOf(t *testing.T) {
 }
 
 func TestCompanyStanding(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		w.join(c.ID, anna, "admin")
@@ -85,7 +85,7 @@ func TestCompanyStanding(t *testing.T) {
 }
 
 func TestAccounts(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		zoo := w.company("Zoo")
 		ark := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Company, error) {
 			return company.Create(w.Context(), tx, "Ark", company.EnterprisePlan)
@@ -117,7 +117,7 @@ func TestAccounts(t *testing.T) {
 }
 
 func TestJoinedSince(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna := w.person("anna@example.com")
 		join := func(how company.How) company.Team {

@@ -118,8 +118,40 @@ func companyByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) 
 }
 
 // List returns at most limit companies, ordered by id, starting after afterID.
-func List(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
-	return sqldb.All(ctx, tx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id > $1 ORDER BY c.id LIMIT $2`, []any{afterID, limit}, scanCompany)
+// It returns only companies whose name contains text; upper and lower case make
+// no difference.
+func List(ctx context.Context, tx *sqldb.Tx, text, afterID string, limit int) ([]Company, error) {
+	var args sqldb.Args
+	where := `c.id > ` + args.Add(afterID)
+	if text != "" {
+		where += ` AND lower(c.name) LIKE lower(` + args.Add(sqldb.ContainsPattern(text)) + `) ESCAPE '!'`
+	}
+	return sqldb.All(ctx, tx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE `+where+` ORDER BY c.id LIMIT `+args.Add(limit), args, scanCompany)
+}
+
+// TeamLabel has the names of a team and of its company.
+type TeamLabel struct {
+	Name        string
+	CompanyID   string
+	CompanyName string
+}
+
+// TeamLabels returns the names of teams by their ids, including removed teams.
+func TeamLabels(ctx context.Context, tx *sqldb.Tx, teamIDs []string) (map[string]TeamLabel, error) {
+	labels := map[string]TeamLabel{}
+	if len(teamIDs) == 0 {
+		return labels, nil
+	}
+	in, args := sqldb.In(teamIDs)
+	err := tx.EachRow(ctx, `
+		SELECT t.id, t.name, c.id, c.name FROM team t JOIN company c ON c.id = t.company_id WHERE t.id IN `+in, args, func(row sqldb.Scanner) error {
+		var id string
+		var label TeamLabel
+		err := row.Scan(&id, &label.Name, &label.CompanyID, &label.CompanyName)
+		labels[id] = label
+		return err
+	})
+	return labels, err
 }
 
 // Count returns the number of members of a company and the number of its teams.

@@ -13,17 +13,17 @@ import (
 	"atelier/internal/people/company"
 )
 
-func (w world) teamByID(id string) (t company.Team, err error) {
+func (w fixture) teamByID(id string) (t company.Team, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) { t, err = company.TeamByID(w.Context(), tx, id); return err })
 	return t, err
 }
 
-func (w world) removeTeam(id string) error {
+func (w fixture) removeTeam(id string) error {
 	return w.Try(func(tx *sqldb.Tx) error { return company.RemoveTeam(w.Context(), tx, id) })
 }
 
 func TestTeam(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		if team.CompanyID != c.ID || team.Name != "Film" || !team.Created.Equal(w.Now()) || !ids.Valid(team.ID) {
@@ -57,7 +57,7 @@ func TestTeam(t *testing.T) {
 }
 
 func TestRemovedTeamIsGone(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		film, print := w.team(c.ID, "Film"), w.team(c.ID, "Print")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
@@ -102,7 +102,7 @@ func TestRemovedTeamIsGone(t *testing.T) {
 }
 
 func TestTeamsPageByName(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		w.team(other.ID, "b")
 		for _, name := range []string{"b", "c", "b", "a", "b"} {
@@ -127,7 +127,7 @@ func TestTeamsPageByName(t *testing.T) {
 
 // TestListsById reads companies and teams in pages.
 func TestListsById(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		var companies, teams, ofFirst []string
 		for _, name := range []string{"One", "Two", "Three"} {
 			c := w.company(name)
@@ -163,7 +163,7 @@ func TestListsById(t *testing.T) {
 		}
 		for name, c := range map[string]struct{ got, want []string }{
 			"companies": {pages(func(tx *sqldb.Tx, after string) (ids []string, err error) {
-				all, err := company.List(w.Context(), tx, after, 2)
+				all, err := company.List(w.Context(), tx, "", after, 2)
 				for _, c := range all {
 					ids = append(ids, c.ID)
 				}

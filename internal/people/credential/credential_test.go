@@ -19,17 +19,17 @@ import (
 	"atelier/internal/people/person"
 )
 
-// world is a database with a clock. What a test leaves in it must pass the
+// fixture is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.Fixture }
+type fixture struct{ dbtest.Fixture }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
-	dbtest.EachFixture(t, credential.Checks, func(w dbtest.Fixture) { fn(world{w}) })
+	dbtest.EachFixture(t, credential.Checks, func(w dbtest.Fixture) { fn(fixture{w}) })
 }
 
 // person gives the id of somebody new.
-func (w world) person(email string) string {
+func (w fixture) person(email string) string {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		p, err := person.Create(w.Context(), tx, person.Draft{Email: email, PasswordHash: "x"})
@@ -38,7 +38,7 @@ func (w world) person(email string) string {
 }
 
 // company gives the id of a company with these people in it.
-func (w world) company(name string, members ...string) string {
+func (w fixture) company(name string, members ...string) string {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		c, err := company.Create(w.Context(), tx, name, company.TeamPlan)
@@ -51,7 +51,7 @@ func (w world) company(name string, members ...string) string {
 	})
 }
 
-func (w world) token(d credential.Draft) (t credential.Token, secret string) {
+func (w fixture) token(d credential.Draft) (t credential.Token, secret string) {
 	w.Helper()
 	if d.Name == "" {
 		d.Name = "script"
@@ -60,7 +60,7 @@ func (w world) token(d credential.Draft) (t credential.Token, secret string) {
 	return t, secret
 }
 
-func (w world) regenerate(h credential.Holder, id string) (t credential.Token, secret string, err error) {
+func (w fixture) regenerate(h credential.Holder, id string) (t credential.Token, secret string, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) {
 		t, secret, err = credential.Regenerate(w.Context(), tx, h, id)
 		return err
@@ -68,23 +68,23 @@ func (w world) regenerate(h credential.Holder, id string) (t credential.Token, s
 	return t, secret, err
 }
 
-func (w world) remove(h credential.Holder, id string) (t credential.Token, err error) {
+func (w fixture) remove(h credential.Holder, id string) (t credential.Token, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) { t, err = credential.Delete(w.Context(), tx, h, id); return err })
 	return t, err
 }
 
-func (w world) list(h credential.Holder) []credential.Token {
+func (w fixture) list(h credential.Holder) []credential.Token {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.Context(), tx, h, nil, 100) })
 }
 
-func (w world) touch(id string) (first bool) {
+func (w fixture) touch(id string) (first bool) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return credential.Touch(w.Context(), tx, id) })
 }
 
 // proves wants the value to be that of t.
-func (w world) proves(secret string, t credential.Token) {
+func (w fixture) proves(secret string, t credential.Token) {
 	w.Helper()
 	want := credential.Token{ID: t.ID, PersonID: t.PersonID, CompanyID: t.CompanyID, LastUsed: t.LastUsed}
 	if got, err := credential.Check(w.Context(), w.DB, secret); err != nil || got.Token != want {
@@ -93,7 +93,7 @@ func (w world) proves(secret string, t credential.Token) {
 }
 
 // dead wants the value to prove nothing.
-func (w world) dead(secret string) {
+func (w fixture) dead(secret string) {
 	w.Helper()
 	if got, err := credential.Check(w.Context(), w.DB, secret); !errors.Is(err, credential.ErrInvalid) || got != (credential.CheckedToken{}) {
 		w.Errorf("check = %+v, %v, want %v", got, err, credential.ErrInvalid)
@@ -101,7 +101,7 @@ func (w world) dead(secret string) {
 }
 
 // refused wants a fault with this code and a message for a person.
-func (w world) refused(err error, code fault.Code) {
+func (w fixture) refused(err error, code fault.Code) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code || !strings.HasSuffix(f.Message, ".") {
@@ -110,7 +110,7 @@ func (w world) refused(err error, code fault.Code) {
 }
 
 func TestCreate(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		fox := w.company("Fox", anna)
 		for _, test := range []struct {
@@ -150,7 +150,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		create := func(name string) error {
 			return w.Try(func(tx *sqldb.Tx) error {
@@ -176,7 +176,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestCheckTellsWhetherTheAddressIsVerified(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		_, secret := w.token(credential.Draft{PersonID: anna})
 		for _, want := range []bool{false, true} {
@@ -192,7 +192,7 @@ func TestCheckTellsWhetherTheAddressIsVerified(t *testing.T) {
 }
 
 func TestCheckRefuses(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		made, secret := w.token(credential.Draft{PersonID: anna})
 		other := byte('0')
@@ -229,7 +229,7 @@ func TestCheckRefuses(t *testing.T) {
 var errUndo = errors.New("undo")
 
 func TestSuspendedPersonHasNoTokens(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		fox := w.company("Fox", anna)
 		made, secret := w.token(credential.Draft{PersonID: anna})
@@ -250,7 +250,7 @@ func TestSuspendedPersonHasNoTokens(t *testing.T) {
 }
 
 func TestTouch(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		made, secret := w.token(credential.Draft{PersonID: anna})
 		other, otherSecret := w.token(credential.Draft{PersonID: anna})
@@ -270,7 +270,7 @@ func TestTouch(t *testing.T) {
 }
 
 func TestFirstUseIsOne(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		made, _ := w.token(credential.Draft{PersonID: w.person("anna@example.com")})
 		var firsts atomic.Int64
 		dbtest.Together(32, func(int) {
@@ -291,7 +291,7 @@ func TestFirstUseIsOne(t *testing.T) {
 
 // Each damage is found by the check that is there for it.
 func TestChecksFind(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		w.token(credential.Draft{PersonID: anna, CompanyID: w.company("Fox", anna)})
 		company := w.company("Hound")

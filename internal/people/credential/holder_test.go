@@ -22,7 +22,7 @@ func newestFirst(a, b credential.Token) int {
 }
 
 func TestHolders(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		fox, hound := w.company("Fox", anna, bert), w.company("Hound", anna)
 		secrets := map[string]string{}
@@ -91,7 +91,7 @@ func TestHolders(t *testing.T) {
 
 // unknown wants the one answer for tokens of others and for those that never
 // were.
-func (w world) unknown(err error) {
+func (w fixture) unknown(err error) {
 	w.Helper()
 	_, never := w.remove(credential.Holder{PersonID: ids.New()}, ids.New())
 	w.refused(never, fault.NotFound)
@@ -101,7 +101,7 @@ func (w world) unknown(err error) {
 }
 
 func TestUnknownIDs(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		fox := w.company("Fox", anna)
 		made, secret := w.token(credential.Draft{PersonID: anna})
@@ -121,7 +121,7 @@ func TestUnknownIDs(t *testing.T) {
 }
 
 func TestRegenerate(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		fox := w.company("Fox", anna)
 		for _, test := range []struct {
@@ -172,7 +172,7 @@ func TestRegenerate(t *testing.T) {
 }
 
 func TestOneNewValueLives(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		made, old := w.token(credential.Draft{PersonID: anna})
 		values := make([]string, 32)
@@ -196,7 +196,7 @@ func TestOneNewValueLives(t *testing.T) {
 }
 
 func TestOneOfManyDeletes(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		for what, remove := range map[string]func(credential.Token, string) error{
 			"by id": func(t credential.Token, _ string) error {
@@ -224,13 +224,13 @@ func TestOneOfManyDeletes(t *testing.T) {
 	})
 }
 
-func (w world) removeValue(value string) (t credential.Token, err error) {
+func (w fixture) removeValue(value string) (t credential.Token, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) { t, err = credential.DeleteValue(w.Context(), tx, value); return err })
 	return t, err
 }
 
 func TestDeleteValue(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		fox := w.company("Fox", anna)
 		for _, d := range []credential.Draft{{PersonID: anna, MintedBy: anna}, {PersonID: anna, CompanyID: fox}} {
@@ -253,7 +253,7 @@ func TestDeleteValue(t *testing.T) {
 }
 
 func TestDeleteOf(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		fox, hound := w.company("Fox", anna, bert), w.company("Hound", anna)
 		all := map[credential.Draft][]credential.Token{}
@@ -292,7 +292,7 @@ func TestDeleteOf(t *testing.T) {
 }
 
 func TestListPagesThroughEveryTokenOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		fox := w.company("Fox", anna, bert)
 		want := map[credential.Holder][]credential.Token{}

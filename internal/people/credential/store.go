@@ -213,3 +213,11 @@ var Checks = []sqldb.Check{
 		SELECT 'access_token ' || t.id FROM access_token t WHERE t.company_id IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM company_member m WHERE m.company_id = t.company_id AND m.person_id = t.person_id)`},
 }
+
+// LastUsed returns, by person id, when people last used one of their access tokens.
+// People without such a use are left out. There must be at least one id.
+func LastUsed(ctx context.Context, tx *sqldb.Tx, personIDs []string) (map[string]sqldb.Time, error) {
+	in, args := sqldb.In(personIDs)
+	return sqldb.Map[string, sqldb.Time](ctx, tx, `
+		SELECT person_id, max(last_used) FROM access_token WHERE person_id IN `+in+` AND last_used IS NOT NULL GROUP BY person_id`, args)
+}

@@ -88,8 +88,9 @@ type DeviceStatus struct {
 	PluginKind string
 	Provider   string
 	LastUsed   time.Time
-	Verified   bool // the person's e-mail address is verified
-	Suspended  bool // the person is suspended
+	Email      string // the person's e-mail address
+	Verified   bool   // the person's e-mail address is verified
+	Suspended  bool   // the person is suspended
 }
 
 // The reasons for automatic revocations.

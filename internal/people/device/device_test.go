@@ -16,11 +16,11 @@ import (
 	"atelier/internal/people/device"
 )
 
-func (w *world) revoke(personID, deviceID string) error {
+func (w *fixture) revoke(personID, deviceID string) error {
 	return w.write(func(tx *sqldb.Tx) error { return w.RevokeDevice(w.t.Context(), tx, personID, deviceID, "by its owner") })
 }
 
-func (w *world) revokeAll(personID string) (n int64, err error) {
+func (w *fixture) revokeAll(personID string) (n int64, err error) {
 	err = w.write(func(tx *sqldb.Tx) (err error) {
 		n, err = w.RevokeAll(w.t.Context(), tx, personID, "signed out")
 		return err
@@ -28,7 +28,7 @@ func (w *world) revokeAll(personID string) (n int64, err error) {
 	return n, err
 }
 
-func (w *world) list(personID string) (all []device.Device) {
+func (w *fixture) list(personID string) (all []device.Device) {
 	w.t.Helper()
 	if err := w.db.Read(w.t.Context(), func(tx *sqldb.Tx) (err error) { all, err = w.ListSignedIn(w.t.Context(), tx, personID); return err }); err != nil {
 		w.t.Fatal(err)
@@ -38,7 +38,7 @@ func (w *world) list(personID string) (all []device.Device) {
 
 func TestCheckReadsAfresh(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		dev, _ := w.signIn(who)
 		check := func(want device.DeviceStatus) {
@@ -48,7 +48,14 @@ func TestCheckReadsAfresh(t *testing.T) {
 				t.Errorf("check = %+v, %v, want %+v", got, err, want)
 			}
 		}
-		want := device.DeviceStatus{PersonID: who, PluginKind: "blender", Provider: "password", LastUsed: start, Verified: true}
+		want := device.DeviceStatus{
+			PersonID:   who,
+			PluginKind: "blender",
+			Provider:   "password",
+			LastUsed:   start,
+			Email:      who, // the fixture's people have their id as the address
+			Verified:   true,
+		}
 		check(want)
 		w.pass(time.Hour)
 		if err := w.write(func(tx *sqldb.Tx) error { return w.TouchDevice(t.Context(), tx, dev.ID, "2001:db8::1\n") }); err != nil {
@@ -83,7 +90,7 @@ func TestCheckReadsAfresh(t *testing.T) {
 
 func TestDevicesAreTheirOwners(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		anna, bert := w.person(), w.person()
 		var annas []device.Device
 		for range 3 {
@@ -118,7 +125,7 @@ func TestDevicesAreTheirOwners(t *testing.T) {
 
 func TestSignOutEverywhere(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		anna, bert := w.person(), w.person()
 		var tokens, devices []string
 		for range 5 {
@@ -160,7 +167,7 @@ func TestSignOutEverywhere(t *testing.T) {
 // person signs out everywhere: whoever is quicker, they end dead.
 func TestSignOutBeatsClaims(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		claims := 0
 		for range 25 {
@@ -214,7 +221,7 @@ func TestSignOutBeatsClaims(t *testing.T) {
 // TestSignOutBeatsRefreshes does the same to refresh tokens that are due.
 func TestSignOutBeatsRefreshes(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		for range 10 {
 			_, token := w.signIn(who)
@@ -249,7 +256,7 @@ func TestSignOutBeatsRefreshes(t *testing.T) {
 // claim or a sign-out begins: it waits, and holds nothing itself meanwhile.
 func TestLocksAreTakenInOrder(t *testing.T) {
 	t.Parallel()
-	postgres(t, func(t *testing.T, w *world) {
+	postgres(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		w.signIn(who)
 		pending, approved := w.start(), w.start()
@@ -299,7 +306,7 @@ func TestChecksFindWhatIsBroken(t *testing.T) {
 		"a device has one valid refresh token":              `UPDATE refresh_token SET replaced = 1`,
 		"the valid refresh token of a device is its newest": `UPDATE refresh_token SET generation = generation - 5 WHERE replaced IS NULL`,
 	}
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for rule, breakIt := range breaks {
 			who := w.person()
 			w.approve(w.start().UserCode, who)
@@ -328,7 +335,7 @@ func TestChecksFindWhatIsBroken(t *testing.T) {
 // TestListLive reads devices that are signed in, in pages.
 func TestListLive(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		anna, bert := w.person(), w.person()
 		var all, annas []string
 		for _, id := range []string{anna, anna, bert, anna} {

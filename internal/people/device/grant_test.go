@@ -21,7 +21,7 @@ import (
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		c := w.start()
 		if len(c.DeviceCode) != 49 || !strings.HasPrefix(c.DeviceCode, "atl_d_") || !ids.Alphanumeric(c.DeviceCode[6:]) {
 			t.Errorf("device code = %q", c.DeviceCode)
@@ -48,7 +48,7 @@ func TestStart(t *testing.T) {
 
 func TestPluginKindLength(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		o := w.options()
 		o.PluginKindLength = 7
 		w.Devices = device.New(o)
@@ -66,7 +66,7 @@ func TestPluginKindLength(t *testing.T) {
 
 func TestTextFromOutsideIsCleaned(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		for sent, want := range map[string]string{
 			"":                                 "",
@@ -101,7 +101,7 @@ func TestTextFromOutsideIsCleaned(t *testing.T) {
 // nobody is kept from starting.
 func TestGrantsAreBounded(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		o := w.options()
 		o.MaxGrants = 20
 		w.Devices = device.New(o)
@@ -138,7 +138,7 @@ func TestGrantsAreBounded(t *testing.T) {
 // own could fill all places.
 func TestNetworksHaveAShare(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		o := w.options()
 		o.MaxPerNetwork = 3
 		w.Devices = device.New(o)
@@ -183,7 +183,7 @@ func TestGrantsOfManyNetworks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		o := w.options()
 		o.MaxGrants = most
 		w.Devices = device.New(o)
@@ -211,7 +211,7 @@ func TestGrantsOfManyNetworks(t *testing.T) {
 
 func TestUserCodesAreReadKindly(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		c, who := w.start(), w.person()
 		bare := strings.ReplaceAll(c.UserCode, "-", "")
 		for _, typed := range []string{c.UserCode, strings.ToLower(c.UserCode), bare, strings.ToLower(bare), " " + c.UserCode + "\n", bare[:2] + " " + bare[2:4] + "\u00a0- " + bare[4:], "-" + bare + "-"} {
@@ -246,7 +246,7 @@ func TestUserCodesAreReadKindly(t *testing.T) {
 // that nobody waits with. Only those who decided themselves see what they did.
 func TestFinishedGrantsLookAlike(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who, other := w.person(), w.person()
 		refused, approved, claimed := w.start(), w.start(), w.start()
 		w.decide(refused.UserCode, who, false)
@@ -290,7 +290,7 @@ func TestFinishedGrantsLookAlike(t *testing.T) {
 
 func TestASecondPersonLocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		c, anna, bert, cora := w.start(), w.person(), w.person(), w.person()
 		for n, s := range []struct {
 			who          string
@@ -324,7 +324,7 @@ func TestASecondPersonLocks(t *testing.T) {
 
 func TestManyPersonsLockOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		c := w.start()
 		people := make([]string, 16)
 		for n := range people {
@@ -355,7 +355,7 @@ func TestManyPersonsLockOnce(t *testing.T) {
 // TestOneDecisionCounts has 32 people click at once, approving and refusing.
 func TestOneDecisionCounts(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		people := make([]string, 32)
 		for n := range people {
 			people[n] = w.person()
@@ -393,7 +393,7 @@ func TestOneDecisionCounts(t *testing.T) {
 
 func TestWrongConfirmationsKill(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		c, who := w.start(), w.person()
 		spared := w.start()
 		wrong := func(id string) (dead bool, err error) {
@@ -445,7 +445,7 @@ func TestWrongConfirmationsKill(t *testing.T) {
 
 func TestSweepKeepsTheLastDay(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		sweep := func() (n int64) {
 			t.Helper()
@@ -483,7 +483,7 @@ func TestSweepKeepsTheLastDay(t *testing.T) {
 // TestSecretsAreNotStored looks for codes and tokens in all that is kept.
 func TestSecretsAreNotStored(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		var secrets []string
 		for range 20 {

@@ -47,7 +47,7 @@ func TestPollOutcomes(t *testing.T) {
 		{"refused after the approval", []act{{1 * s, "approve", ""}, {2 * s, "refuse", fault.Forbidden}, {3 * s, "poll", ""}}, true},
 		{"approved after the claim", []act{{1 * s, "approve", ""}, {2 * s, "poll", ""}, {3 * s, "approve", fault.NotFound}}, true},
 	}
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for n, c := range cases {
 			begin := time.Duration(n) * 24 * time.Hour
 			w.at(begin)
@@ -78,7 +78,7 @@ func TestPollOutcomes(t *testing.T) {
 // that claims goes by its own.
 func TestTheDatabaseHasTheTime(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		codes, who := w.start(), w.person()
 		w.approve(codes.UserCode, who)
 		o := w.options()
@@ -97,7 +97,7 @@ func TestTheDatabaseHasTheTime(t *testing.T) {
 // have one answer.
 func TestGoneCodesLookAlike(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		refused, claimed, old := w.start(), w.start(), w.start()
 		w.decide(refused.UserCode, who, false)
@@ -122,7 +122,7 @@ func TestGoneCodesLookAlike(t *testing.T) {
 
 func TestAClaimMakesTheDevice(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		codes, who := w.start(), w.person()
 		w.approve(codes.UserCode, who)
 		w.pass(3 * time.Second)
@@ -160,7 +160,7 @@ func TestAClaimMakesTheDevice(t *testing.T) {
 // it is held to.
 func TestSlowDown(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		codes := w.start()
 		poll := func() (interval any, after time.Duration, err error) {
 			_, _, err = w.poll(codes.DeviceCode)
@@ -208,7 +208,7 @@ func TestSlowDown(t *testing.T) {
 // say, and then does as it was told: by the RFC five seconds more, or twice.
 func TestHonestClientsPass(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for name, next := range map[string]func(interval, told time.Duration) time.Duration{
 			"RFC 8628": func(interval, _ time.Duration) time.Duration { return interval + 5*time.Second },
 			"doubling": func(_, told time.Duration) time.Duration { return told },
@@ -235,7 +235,7 @@ func TestHonestClientsPass(t *testing.T) {
 
 func TestIntervalsThatAreConfiguredLong(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		o := w.options()
 		o.Interval = 90*time.Second + time.Millisecond
 		w.Devices = device.New(o)
@@ -252,7 +252,7 @@ func TestIntervalsThatAreConfiguredLong(t *testing.T) {
 // time, although the interval grows by less than five seconds.
 func TestIntervalsThatAreConfiguredShort(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		o := w.options()
 		o.Interval = time.Second
 		w.Devices = device.New(o)
@@ -274,7 +274,7 @@ func TestIntervalsThatAreConfiguredShort(t *testing.T) {
 // TestManyPollsClaimOnce has 64 polls at once, before the approval and after.
 func TestManyPollsClaimOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		codes, who := w.start(), w.person()
 		storm := func() map[fault.Code]int {
 			var mu sync.Mutex
@@ -302,7 +302,7 @@ func TestManyPollsClaimOnce(t *testing.T) {
 
 func TestAReplayIsToldOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		codes, who := w.start(), w.person()
 		other, _ := w.signIn(who)
 		w.approve(codes.UserCode, who)
@@ -333,7 +333,7 @@ func TestAReplayIsToldOnce(t *testing.T) {
 // that cannot be looked up.
 func TestWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		codes := w.start()
 		dev, _ := w.signIn(w.person())
 		away := dbtest.Open(t, w.address)

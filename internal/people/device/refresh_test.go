@@ -18,7 +18,7 @@ const day = 24 * time.Hour
 
 func TestRefreshTokensRotate(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		dev, token := w.signIn(w.person())
 		for range 3 {
 			w.pass(day - time.Microsecond)
@@ -65,7 +65,7 @@ func TestOldRefreshTokens(t *testing.T) {
 		{"three generations back", 3, 1, time.Second, 0},
 		{"the live one", 2, 3, 59 * time.Second, 3},
 	}
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for _, c := range cases {
 			// Rotates at every use, so that generations are seconds apart.
 			o := w.options()
@@ -115,7 +115,7 @@ func TestOldRefreshTokens(t *testing.T) {
 // on with either value.
 func TestALostAnswerSignsNobodyOut(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		_, first := w.signIn(w.person())
 		w.pass(25 * time.Hour)
 		lost, err := w.refresh(first)
@@ -135,7 +135,7 @@ func TestALostAnswerSignsNobodyOut(t *testing.T) {
 
 func TestBadRefreshTokensLookAlike(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		_, live := w.signIn(who)
 		dev, revoked := w.signIn(who)
@@ -162,7 +162,7 @@ func TestBadRefreshTokensLookAlike(t *testing.T) {
 
 func TestTheDeviceOfARefreshToken(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		dev, first := w.signIn(who)
 		w.pass(25 * time.Hour)
@@ -199,7 +199,7 @@ func TestTheDeviceOfARefreshToken(t *testing.T) {
 // whoever has the row.
 func TestBadRefreshTokensLockNothing(t *testing.T) {
 	t.Parallel()
-	postgres(t, func(t *testing.T, w *world) {
+	postgres(t, func(t *testing.T, w *fixture) {
 		who := w.person()
 		dev, token := w.signIn(who)
 		if err := w.revoke(who, dev.ID); err != nil {
@@ -223,7 +223,7 @@ func TestBadRefreshTokensLockNothing(t *testing.T) {
 // it is due.
 func TestManyRefreshesHaveOneSuccessor(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		dev, token := w.signIn(w.person())
 		for range 3 {
 			w.pass(25 * time.Hour)

@@ -248,10 +248,10 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 func readLive(ctx context.Context, q sqldb.Querier, deviceID string) (l DeviceStatus, err error) {
 	var lastUsed sqldb.Time
 	err = q.QueryRow(ctx, `
-		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, p.email_verified, p.suspended
+		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, p.email, p.email_verified, p.suspended
 		FROM device d JOIN person p ON p.id = d.person_id WHERE d.id = $1 AND d.revoked IS NULL`+
 		q.Locking("UPDATE OF p", "SHARE OF d"), deviceID).
-		Scan(&l.PersonID, &l.PluginKind, &l.Provider, &lastUsed, &l.Verified, &l.Suspended)
+		Scan(&l.PersonID, &l.PluginKind, &l.Provider, &lastUsed, &l.Email, &l.Verified, &l.Suspended)
 	l.LastUsed = lastUsed.Time
 	return l, err
 }
@@ -401,4 +401,12 @@ var Checks = []sqldb.Check{
 	{Name: "the valid refresh token of a device is its newest", Query: `
 		SELECT 'device ' || t.device_id FROM refresh_token t
 		WHERE t.replaced IS NULL AND EXISTS (SELECT 1 FROM refresh_token o WHERE o.device_id = t.device_id AND o.generation > t.generation)`},
+}
+
+// LastUsed returns, by person id, when people last used one of their devices.
+// People without such a use are left out. There must be at least one id.
+func LastUsed(ctx context.Context, tx *sqldb.Tx, personIDs []string) (map[string]sqldb.Time, error) {
+	in, args := sqldb.In(personIDs)
+	return sqldb.Map[string, sqldb.Time](ctx, tx, `
+		SELECT person_id, max(last_used) FROM device WHERE person_id IN `+in+` AND last_used IS NOT NULL GROUP BY person_id`, args)
 }

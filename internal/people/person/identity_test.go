@@ -15,17 +15,17 @@ import (
 
 const corp, other = "https://id.example", "https://other.example" // issuers
 
-func (w world) recognise(i person.Identity) {
+func (w fixture) recognise(i person.Identity) {
 	w.Helper()
 	w.OK(w.tryRecognise(i))
 }
 
-func (w world) tryRecognise(i person.Identity) error {
+func (w fixture) tryRecognise(i person.Identity) error {
 	return w.Try(func(tx *sqldb.Tx) error { return person.StoreIdentity(w.Context(), tx, i) })
 }
 
 // at gives who a person is at a provider, which must know them.
-func (w world) at(p person.Person, provider string) (i person.Identity) {
+func (w fixture) at(p person.Person, provider string) (i person.Identity) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) {
 		found := false
@@ -37,7 +37,7 @@ func (w world) at(p person.Person, provider string) (i person.Identity) {
 	return i
 }
 
-func (w world) mayAsk(i person.Identity) bool {
+func (w fixture) mayAsk(i person.Identity) bool {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return person.ClaimConfirmation(w.Context(), tx, i, lease) })
 }
@@ -45,7 +45,7 @@ func (w world) mayAsk(i person.Identity) bool {
 const lease = 15 * time.Second
 
 func TestRecognise(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		i := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "sealed", Checked: w.Now()}
 		w.recognise(i)
@@ -90,7 +90,7 @@ func TestRecognise(t *testing.T) {
 }
 
 func TestRecogniseAgainBringsItUpToDate(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		i := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "sealed"}
 		w.recognise(i)
@@ -116,7 +116,7 @@ func TestRecogniseAgainBringsItUpToDate(t *testing.T) {
 }
 
 func TestOneSubjectIsOnePerson(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert, carl := w.person("anna@example.com"), w.person("bert@example.com"), w.person("carl@example.com")
 		w.recognise(person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "hers"})
 		w.recognise(person.Identity{Issuer: corp, Subject: "b", PersonID: bert.ID, Provider: "corp", Refresh: "his"})
@@ -149,7 +149,7 @@ func TestOneSubjectIsOnePerson(t *testing.T) {
 }
 
 func TestOneOfManyBecomesTheSubject(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		people := make([]person.Person, 8)
 		for i := range people {
 			people[i] = w.person(string(rune('a'+i)) + "@example.com")
@@ -171,7 +171,7 @@ func TestOneOfManyBecomesTheSubject(t *testing.T) {
 }
 
 func TestProviderIsTheNewest(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.create(person.Draft{Email: "anna@example.com"})
 		for _, i := range []person.Identity{{Issuer: other, Provider: "other"}, {Issuer: corp, Provider: "corp"}, {Issuer: other, Provider: "other"}} {
 			i.Subject, i.PersonID = "a", anna.ID
@@ -189,7 +189,7 @@ func TestProviderIsTheNewest(t *testing.T) {
 }
 
 func TestOneOfManyMayAsk(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.byProvider("anna@example.com")
 		i := w.at(anna, "corp")
 		for round := range 2 {
@@ -216,7 +216,7 @@ func TestOneOfManyMayAsk(t *testing.T) {
 }
 
 func TestLeaseRunsOut(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		i := w.at(w.byProvider("anna@example.com"), "corp")
 		for _, step := range []struct {
 			after time.Duration
@@ -251,7 +251,7 @@ func TestAnswersOfTheProvider(t *testing.T) {
 		"it gave none": {person.ReleaseConfirmation, "sealed", false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			each(t, func(w world) {
+			each(t, func(w fixture) {
 				anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 				all := []person.Identity{
 					{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "sealed"},
@@ -298,7 +298,7 @@ func TestAnswersOfTheProvider(t *testing.T) {
 // TestAnOldAnswerChangesNothing: the provider speaks of a token that a new
 // sign-in has replaced.
 func TestAnOldAnswerChangesNothing(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		before := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "before"}
 		after := before

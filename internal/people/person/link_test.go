@@ -16,23 +16,23 @@ import (
 	"atelier/internal/people/person"
 )
 
-func (w world) offer(kind person.LinkKind, l person.Link, lifetime time.Duration) (secret string) {
+func (w fixture) offer(kind person.LinkKind, l person.Link, lifetime time.Duration) (secret string) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) { return person.CreateLink(w.Context(), tx, kind, l, lifetime) })
 }
 
-func (w world) look(kind person.LinkKind, secret string) (l person.Link, err error) {
+func (w fixture) look(kind person.LinkKind, secret string) (l person.Link, err error) {
 	err = w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { l, err = person.FindLink(w.Context(), tx, kind, secret); return err })
 	return l, err
 }
 
-func (w world) use(kind person.LinkKind, secret string) (l person.Link, err error) {
+func (w fixture) use(kind person.LinkKind, secret string) (l person.Link, err error) {
 	err = w.Try(func(tx *sqldb.Tx) (err error) { l, err = person.UseLink(w.Context(), tx, kind, secret); return err })
 	return l, err
 }
 
 // works wants the link to be good for l.
-func (w world) works(kind person.LinkKind, secret string, l person.Link) {
+func (w fixture) works(kind person.LinkKind, secret string, l person.Link) {
 	w.Helper()
 	if got, err := w.look(kind, secret); err != nil || got != l {
 		w.Errorf("look = %+v, %v, want %+v", got, err, l)
@@ -40,7 +40,7 @@ func (w world) works(kind person.LinkKind, secret string, l person.Link) {
 }
 
 // dead wants the link to be good for nothing.
-func (w world) dead(kind person.LinkKind, secret string) {
+func (w fixture) dead(kind person.LinkKind, secret string) {
 	w.Helper()
 	if got, err := w.look(kind, secret); got != (person.Link{}) {
 		w.Errorf("look = %+v, want nothing", got)
@@ -55,7 +55,7 @@ func (w world) dead(kind person.LinkKind, secret string) {
 }
 
 func TestLinkWorksOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		link := person.Link{PersonID: anna.ID, Target: anna.Email}
 		secret := w.offer(person.VerifyLink, link, time.Hour)
@@ -93,7 +93,7 @@ func TestLinkWorksOnce(t *testing.T) {
 }
 
 func TestLinkIsOfOneKind(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		kinds := []person.LinkKind{person.VerifyLink, person.ResetLink, person.EndDeviceLink}
 		anna := w.person("anna@example.com")
 		link := person.Link{PersonID: anna.ID, Target: "one and the same"}
@@ -113,7 +113,7 @@ func TestLinkIsOfOneKind(t *testing.T) {
 }
 
 func TestLinkRunsOut(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		short, long := person.Link{PersonID: anna.ID, Target: "short"}, person.Link{PersonID: anna.ID, Target: "long"}
 		s, l := w.offer(person.EndDeviceLink, short, time.Hour), w.offer(person.EndDeviceLink, long, 2*time.Hour)
@@ -139,7 +139,7 @@ func TestLinkRunsOut(t *testing.T) {
 }
 
 func TestNewerLinkReplacesTheOlder(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		link := person.Link{PersonID: anna.ID, Target: "x"}
 		old := w.offer(person.VerifyLink, link, time.Hour)
@@ -172,7 +172,7 @@ func TestNewerLinkReplacesTheOlder(t *testing.T) {
 }
 
 func TestLinkForNobody(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		err := w.Try(func(tx *sqldb.Tx) error {
 			_, err := person.CreateLink(w.Context(), tx, person.ResetLink, person.Link{PersonID: ids.New()}, time.Hour)
 			return err
@@ -182,7 +182,7 @@ func TestLinkForNobody(t *testing.T) {
 }
 
 func TestOneOfManyUsesALink(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		link := person.Link{PersonID: anna.ID, Target: anna.Email}
 		secret := w.offer(person.ResetLink, link, time.Hour)
@@ -210,7 +210,7 @@ func TestManyOfferedLinks(t *testing.T) {
 }
 
 func testManyOfferedLinks(t *testing.T, kind person.LinkKind, want int) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		link := person.Link{PersonID: anna.ID, Target: anna.Email}
 		secrets := make([]string, 32)

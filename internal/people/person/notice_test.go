@@ -13,7 +13,7 @@ import (
 )
 
 func TestNoticesComeNewestFirst(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		notify := func(p person.Person, kind, text string) {
 			w.Helper()
@@ -50,7 +50,7 @@ func TestNoticesComeNewestFirst(t *testing.T) {
 }
 
 func TestNoticesOfOneMomentKeepTheirOrder(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		for range 8 {
 			w.Do(func(tx *sqldb.Tx) error { return person.Notify(w.Context(), tx, anna.ID, "device", "x") })

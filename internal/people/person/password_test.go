@@ -67,7 +67,7 @@ func TestStoredPasswords(t *testing.T) {
 	}
 }
 
-func (w world) hash(password string) string {
+func (w fixture) hash(password string) string {
 	w.Helper()
 	hash, err := person.HashPassword(w.Context(), password)
 	w.OK(err)
@@ -75,7 +75,7 @@ func (w world) hash(password string) string {
 }
 
 // byProvider makes somebody who has no password.
-func (w world) byProvider(email string) person.Person {
+func (w fixture) byProvider(email string) person.Person {
 	w.Helper()
 	p := w.create(person.Draft{Email: email})
 	w.recognise(person.Identity{Issuer: "https://id.example", Subject: email, PersonID: p.ID, Provider: "corp"})
@@ -83,7 +83,7 @@ func (w world) byProvider(email string) person.Person {
 }
 
 func TestSignIn(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.create(person.Draft{Email: "Anna@example.com", PasswordHash: cheap})
 		bert := w.create(person.Draft{Email: "bert@example.com", PasswordHash: w.hash("battery staple")})
 		w.byProvider("carl@example.com")
@@ -108,7 +108,7 @@ func TestSignIn(t *testing.T) {
 }
 
 func TestSetPassword(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		const old, fresh = "correct horse", "battery staple"
 		anna := w.create(person.Draft{Email: "anna@example.com", PasswordHash: cheap})
 		bert := w.create(person.Draft{Email: "bert@example.com", PasswordHash: cheap})
@@ -148,7 +148,7 @@ func TestSetPassword(t *testing.T) {
 func TestSignInTellsNothingByItsTime(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
-			w := world{dbtest.Fixture{T: t, DB: dbtest.Open(t, dbtest.URL(t, engine))}}
+			w := fixture{dbtest.Fixture{T: t, DB: dbtest.Open(t, dbtest.URL(t, engine))}}
 			w.create(person.Draft{Email: "anna@example.com", PasswordHash: w.hash("correct horse")})
 			w.byProvider("carl@example.com")
 			took := map[string][]time.Duration{}
@@ -174,7 +174,7 @@ func TestSignInTellsNothingByItsTime(t *testing.T) {
 
 // worked is the time that processors have spent on this process. What else the
 // machine does makes it no longer.
-func (w world) worked() time.Duration {
+func (w fixture) worked() time.Duration {
 	w.Helper()
 	var u syscall.Rusage
 	w.OK(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
@@ -182,7 +182,7 @@ func (w world) worked() time.Duration {
 }
 
 func TestAProofEndsWithItsPassword(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.create(person.Draft{Email: "anna@example.com", PasswordHash: cheap})
 		proof, err := person.CheckSignIn(w.Context(), w.DB, anna.Email, "correct horse")
 		w.OK(err)

@@ -101,9 +101,10 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
 }
 
 // List returns at most limit people who are not deleted, ordered by mail
-// address, starting after afterEmail.
-func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Person, error) {
-	return listPeople(ctx, tx, emailKey(afterEmail), limit)
+// address, starting after afterEmail. It returns only people whose e-mail
+// address contains text; upper and lower case make no difference.
+func List(ctx context.Context, tx *sqldb.Tx, text, afterEmail string, limit int) ([]Person, error) {
+	return listPeople(ctx, tx, emailKey(text), emailKey(afterEmail), limit)
 }
 
 // SetVerified marks a person's e-mail address as verified, if email is still

@@ -16,39 +16,39 @@ import (
 	"atelier/internal/people/person"
 )
 
-// world is a database with a clock. What a test leaves in it must pass the
+// fixture is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.Fixture }
+type fixture struct{ dbtest.Fixture }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
-	dbtest.EachFixture(t, person.Checks, func(w dbtest.Fixture) { fn(world{w}) })
+	dbtest.EachFixture(t, person.Checks, func(w dbtest.Fixture) { fn(fixture{w}) })
 }
 
-func (w world) count(query string, args ...any) (n int64) {
+func (w fixture) count(query string, args ...any) (n int64) {
 	w.Helper()
 	w.OK(w.DB.QueryRow(w.Context(), query, args...).Scan(&n))
 	return n
 }
 
 // person makes somebody whose password nobody knows.
-func (w world) person(email string) person.Person {
+func (w fixture) person(email string) person.Person {
 	w.Helper()
 	return w.create(person.Draft{Email: email, PasswordHash: "x"})
 }
 
-func (w world) create(d person.Draft) person.Person {
+func (w fixture) create(d person.Draft) person.Person {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (person.Person, error) { return person.Create(w.Context(), tx, d) })
 }
 
-func (w world) byID(id string) person.Person {
+func (w fixture) byID(id string) person.Person {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (person.Person, error) { return person.ByID(w.Context(), tx, id) })
 }
 
 // refused wants a fault with this code and a message for a person.
-func (w world) refused(err error, code fault.Code) {
+func (w fixture) refused(err error, code fault.Code) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code || !strings.HasSuffix(f.Message, ".") {
@@ -142,7 +142,7 @@ func TestSetup(t *testing.T) {
 
 // TestOneSetsUp: of many who come with what was offered, one is first.
 func TestOneSetsUp(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		var offers []string
 		for range 2 { // nodes
 			w.Do(func(tx *sqldb.Tx) error {
@@ -182,7 +182,7 @@ func TestOneSetsUp(t *testing.T) {
 }
 
 func TestByID(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, _ := w.person("anna@example.com"), w.person("bert@example.com")
 		if got := w.byID(anna.ID); got != anna {
 			w.Errorf("by id = %+v, want %+v", got, anna)
@@ -196,7 +196,7 @@ func TestByID(t *testing.T) {
 
 // Whoever has the lock reads what the one before wrote.
 func TestLockTakesTurns(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		const n = 32
 		anna := w.person("anna@example.com")
 		dbtest.Together(n, func(int) {
@@ -221,7 +221,7 @@ func TestLockTakesTurns(t *testing.T) {
 }
 
 func TestSetVerified(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("Anna@example.com"), w.person("bert@example.com")
 		verify := func(id, email string) bool {
 			w.Helper()
@@ -253,7 +253,7 @@ func TestSetVerified(t *testing.T) {
 }
 
 func TestVerifyingIsNewsOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		var news atomic.Int64
 		dbtest.Together(32, func(int) {
@@ -276,7 +276,7 @@ func TestVerifyingIsNewsOnce(t *testing.T) {
 }
 
 func TestSetEmail(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		set := func(email string) error {
 			return w.Try(func(tx *sqldb.Tx) error { return person.SetEmail(w.Context(), tx, anna.ID, email) })
@@ -297,7 +297,7 @@ func TestSetEmail(t *testing.T) {
 }
 
 func TestSuspend(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		for _, suspended := range []bool{true, true, false} {
 			w.Do(func(tx *sqldb.Tx) error { return person.SetSuspended(w.Context(), tx, anna.ID, suspended) })
@@ -312,7 +312,7 @@ func TestSuspend(t *testing.T) {
 }
 
 func TestSignedInRemembersTheOneBefore(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		never := time.Unix(0, 0).UTC()
 		want := []time.Time{never}
@@ -338,7 +338,7 @@ var errUndo = errors.New("undo")
 
 // Each damage is found by the check that is there for it.
 func TestChecksFind(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		w.offer(person.ResetLink, person.Link{PersonID: anna.ID}, time.Hour)
 		for damage, check := range map[string]string{
@@ -357,7 +357,7 @@ func TestChecksFind(t *testing.T) {
 
 // TestListByAddress reads everybody in pages, whatever the case of an address.
 func TestListByAddress(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		for _, email := range []string{"cora@example.com", "Anna@example.com", "bert@example.com", "dora@example.com"} {
 			w.person(email)
 		}
@@ -367,7 +367,7 @@ func TestListByAddress(t *testing.T) {
 		for after := ""; ; {
 			var page []person.Person
 			w.Do(func(tx *sqldb.Tx) (err error) {
-				page, err = person.List(w.Context(), tx, after, 3)
+				page, err = person.List(w.Context(), tx, "", after, 3)
 				return err
 			})
 			for _, p := range page {

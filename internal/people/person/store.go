@@ -42,8 +42,20 @@ func findPerson(ctx context.Context, tx *sqldb.Tx, column, value string) (Person
 	return p, err
 }
 
-func listPeople(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) ([]Person, error) {
-	return sqldb.All(ctx, tx, personQuery+`p.deleted IS NULL AND p.email_key > $1 ORDER BY p.email_key LIMIT $2`, []any{afterKey, limit}, scanPerson)
+func listPeople(ctx context.Context, tx *sqldb.Tx, text, afterKey string, limit int) ([]Person, error) {
+	var args sqldb.Args
+	where := `p.deleted IS NULL AND p.email_key > ` + args.Add(afterKey)
+	if text != "" {
+		where += ` AND p.email_key LIKE ` + args.Add(sqldb.ContainsPattern(text)) + ` ESCAPE '!'`
+	}
+	return sqldb.All(ctx, tx, personQuery+where+` ORDER BY p.email_key LIMIT `+args.Add(limit), args, scanPerson)
+}
+
+// Emails returns the e-mail addresses of people by their ids. Deleted people
+// are left out. There must be at least one id.
+func Emails(ctx context.Context, tx *sqldb.Tx, personIDs []string) (map[string]string, error) {
+	in, args := sqldb.In(personIDs)
+	return sqldb.Map[string, string](ctx, tx, `SELECT id, email FROM person WHERE deleted IS NULL AND id IN `+in, args)
 }
 
 // Lock locks a person's row until tx ends, so that transactions that sign the

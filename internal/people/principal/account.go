@@ -2,9 +2,11 @@ package principal
 
 import (
 	"context"
+	"errors"
 
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
@@ -29,6 +31,33 @@ func OperatorFor(ctx context.Context, tx *sqldb.Tx, email, teamID string) (Princ
 	p.AccountID = owner.ID
 	return p, err
 }
+
+// OnAccount returns the principal of an operator for an account: the id of a
+// team, or of a person, whose row it locks.
+func (p Principal) OnAccount(ctx context.Context, tx *sqldb.Tx, accountID string) (Principal, error) {
+	if !ids.Valid(accountID) {
+		return p, errNoAccount
+	}
+	t, err := company.TeamByID(ctx, tx, accountID)
+	if err == nil {
+		p.AccountID = t.ID
+		p.TeamID = t.ID
+		p.CompanyID = t.CompanyID
+		return p, nil
+	}
+	if !fault.Is(err, fault.NotFound) {
+		return p, err
+	}
+
+	err = person.Lock(ctx, tx, accountID)
+	if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
+		return p, errNoAccount
+	}
+	p.AccountID = accountID
+	return p, err
+}
+
+var errNoAccount = fault.New(fault.NotFound, "There is no person or team with this id.")
 
 // ForAccount returns a principal without a person, for actions that the service
 // itself performs on an account, such as creating the account's first webhook

@@ -9,6 +9,9 @@
 //	web token         personal account, teams                 access.Gate.Admit
 //	browser session   everything of the person                ForSession
 //	none              everything (a command on the machine)   Operator
+//
+// On routes for operators, access.Gate.Admit marks the principals of the people
+// whom Operators admits as Operator, too.
 package principal
 
 import (
@@ -67,8 +70,9 @@ type Principal struct {
 	// from a browser.
 	Plugin  string
 	Address string // IP address of the client
-	// Operator marks an admin command on the server itself. All permission
-	// checks are skipped.
+	// Operator marks an admin command on the server itself, which has no
+	// person, or a request of an operator to a route for operators. All
+	// permission checks are skipped.
 	Operator bool
 	// Unverified means that the installation requires a verified e-mail address
 	// and the person has not verified theirs. Runs are refused.

@@ -56,3 +56,33 @@ func TestReach(t *testing.T) {
 		}
 	}
 }
+
+func TestOperators(t *testing.T) {
+	t.Parallel()
+	operators := principal.NewOperators([]string{"Olga@example.com"})
+	for _, test := range []struct {
+		name     string
+		of       principal.Operators
+		kind     principal.Kind
+		web      bool
+		email    string
+		verified bool
+		want     bool
+	}{
+		{"an app", operators, principal.IDToken, false, "olga@example.com", true, true},
+		{"the studio", operators, principal.IDToken, true, "OLGA@example.com", true, true},
+		{"an address that is not verified", operators, principal.IDToken, true, "olga@example.com", false, false},
+		{"another address", operators, principal.IDToken, true, "olga@example.com.evil.example", true, false},
+		{"no address", operators, principal.IDToken, true, "", true, false},
+		{"a personal token", operators, principal.PersonalToken, false, "olga@example.com", true, false},
+		{"a company token", operators, principal.CompanyToken, false, "olga@example.com", true, false},
+		{"a browser session", operators, principal.BrowserSession, false, "olga@example.com", true, false},
+		{"nobody named", principal.NewOperators(nil), principal.IDToken, true, "olga@example.com", true, false},
+		{"no setting", nil, principal.IDToken, true, "olga@example.com", true, false},
+	} {
+		c := principal.Credential{Kind: test.kind, Web: test.web}
+		if got := test.of.Admits(c, test.email, test.verified); got != test.want {
+			t.Errorf("%s: Admits = %t, want %t", test.name, got, test.want)
+		}
+	}
+}

@@ -10,21 +10,21 @@ import (
 	"atelier/internal/people/session"
 )
 
-func (w world) remember(personID, cookie string) string {
+func (w fixture) remember(personID, cookie string) string {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		return session.RememberBrowser(w.Context(), tx, personID, cookie, lifetime)
 	})
 }
 
-func (w world) known(personID, cookie string) bool {
+func (w fixture) known(personID, cookie string) bool {
 	w.Helper()
 	id := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) { return session.KnownBrowserID(w.Context(), tx, personID, cookie) })
 	return id != ""
 }
 
 func TestKnownBrowsers(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		first := w.remember(anna, "")
 		if len(first) != 44 || !w.known(anna, first) || w.known(bert, first) || w.known("", first) {
@@ -68,7 +68,7 @@ func TestKnownBrowsers(t *testing.T) {
 }
 
 func TestKnownBrowsersAreFew(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		first := w.remember(anna, "")
 		var cookies []string

@@ -64,7 +64,8 @@ type Status struct {
 	PersonID string
 	Provider string
 	LastUsed time.Time
-	Verified bool // the person's e-mail address is verified
+	Email    string // the person's e-mail address
+	Verified bool   // the person's e-mail address is verified
 }
 
 // Check returns the status of a live session. It returns ErrSignedOut if the
@@ -77,6 +78,11 @@ func Check(ctx context.Context, q sqldb.Querier, id string, now time.Time) (Stat
 	}
 	return readStatus(ctx, q, id, now)
 }
+
+// StudioHeader is the header of the studio's requests that act by the session
+// cookie. A form of another site cannot send it, and a script of another site
+// would need the permission of this service first.
+const StudioHeader = "X-Atelier-Studio"
 
 // CookieName returns the name of the session cookie. With TLS the prefix
 // __Host- prevents other hosts of the domain and pages without TLS from setting

@@ -17,17 +17,17 @@ import (
 	"atelier/internal/people/session"
 )
 
-// world is a database with a clock. What a test leaves in it must pass the
+// fixture is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.Fixture }
+type fixture struct{ dbtest.Fixture }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
-	dbtest.EachFixture(t, session.Checks, func(w dbtest.Fixture) { fn(world{w}) })
+	dbtest.EachFixture(t, session.Checks, func(w dbtest.Fixture) { fn(fixture{w}) })
 }
 
 // person gives the id of somebody new.
-func (w world) person(email string) string {
+func (w fixture) person(email string) string {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		p, err := person.Create(w.Context(), tx, person.Draft{Email: email, PasswordHash: "x"})
@@ -37,7 +37,7 @@ func (w world) person(email string) string {
 
 const lifetime = 24 * time.Hour
 
-func (w world) start(s session.Session) (started session.Session, cookie string) {
+func (w fixture) start(s session.Session) (started session.Session, cookie string) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) {
 		started, cookie, err = session.Start(w.Context(), tx, s, lifetime)
@@ -46,23 +46,23 @@ func (w world) start(s session.Session) (started session.Session, cookie string)
 	return started, cookie
 }
 
-func (w world) live(id string) bool {
+func (w fixture) live(id string) bool {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return session.IsLive(w.Context(), tx, id) })
 }
 
-func (w world) list(personID string) []session.Session {
+func (w fixture) list(personID string) []session.Session {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]session.Session, error) { return session.List(w.Context(), tx, personID) })
 }
 
-func (w world) end(personID, id string) bool {
+func (w fixture) end(personID, id string) bool {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return session.End(w.Context(), tx, personID, id) })
 }
 
 // found wants the cookie to stand for s.
-func (w world) found(cookie string, s session.Session) {
+func (w fixture) found(cookie string, s session.Session) {
 	w.Helper()
 	if got, err := session.Find(w.Context(), w.DB, cookie, w.Now()); err != nil || got != s {
 		w.Errorf("find = %+v, %v, want %+v", got, err, s)
@@ -70,7 +70,7 @@ func (w world) found(cookie string, s session.Session) {
 }
 
 // none wants the cookie to stand for nothing.
-func (w world) none(cookie string) {
+func (w fixture) none(cookie string) {
 	w.Helper()
 	if got, err := session.Find(w.Context(), w.DB, cookie, w.Now()); !errors.Is(err, session.ErrSignedOut) || got != (session.Session{}) {
 		w.Errorf("find = %+v, %v, want %v", got, err, session.ErrSignedOut)
@@ -78,7 +78,7 @@ func (w world) none(cookie string) {
 }
 
 func TestStart(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		draft := session.Session{ID: "planted", PersonID: anna, Provider: "corp", Agent: "Firefox", Address: "192.0.2.1",
 			Created: w.Now().Add(time.Hour), LastUsed: w.Now().Add(time.Hour)}
@@ -100,7 +100,7 @@ func TestStart(t *testing.T) {
 }
 
 func TestCookieIsNotKept(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		s, cookie := w.start(session.Session{PersonID: w.person("anna@example.com")})
 		var hash, rest string
 		err := w.DB.QueryRow(w.Context(), `SELECT hash, id || person_id || provider || agent || address FROM web_session WHERE id = $1`, s.ID).Scan(&hash, &rest)
@@ -132,7 +132,7 @@ func TestMalformedCookies(t *testing.T) {
 }
 
 func TestUnknownCookies(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		s, cookie := w.start(session.Session{PersonID: w.person("anna@example.com")})
 		for _, bad := range []string{ids.Text(44), cookie[1:] + cookie[:1], strings.ToUpper(cookie), strings.ToLower(cookie)} {
 			w.none(bad)
@@ -142,7 +142,7 @@ func TestUnknownCookies(t *testing.T) {
 }
 
 func TestSessionRunsOut(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		old, oldCookie := w.start(session.Session{PersonID: anna})
 		w.Pass(time.Hour)
@@ -177,7 +177,7 @@ func TestSessionRunsOut(t *testing.T) {
 }
 
 func TestSuspendedPersonHasNoSession(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		s, cookie := w.start(session.Session{PersonID: anna})
 		his, hisCookie := w.start(session.Session{PersonID: bert})
@@ -194,7 +194,7 @@ func TestSuspendedPersonHasNoSession(t *testing.T) {
 }
 
 func TestTouch(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		s, cookie := w.start(session.Session{PersonID: anna, Address: "192.0.2.1"})
 		other, otherCookie := w.start(session.Session{PersonID: anna, Address: "192.0.2.1"})
@@ -208,7 +208,7 @@ func TestTouch(t *testing.T) {
 }
 
 func TestListIsNewestFirst(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		var want []session.Session
 		for i := range 12 {
@@ -233,7 +233,7 @@ func TestListIsNewestFirst(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		one, oneCookie := w.start(session.Session{PersonID: anna})
 		two, twoCookie := w.start(session.Session{PersonID: anna})
@@ -262,7 +262,7 @@ func TestEnd(t *testing.T) {
 }
 
 func TestEndAll(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		cookies := make([]string, 3)
 		for i := range cookies {
@@ -282,7 +282,7 @@ func TestEndAll(t *testing.T) {
 }
 
 func TestOneOfManyEnds(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		s, _ := w.start(session.Session{PersonID: anna})
 		start, ended := make(chan struct{}), make(chan bool)
@@ -311,7 +311,7 @@ func TestOneOfManyEnds(t *testing.T) {
 }
 
 func TestAgentIsMadeFitToShow(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		anna := w.person("anna@example.com")
 		for _, test := range []struct{ what, agent, want string }{
 			{"as it is", "Mozilla/5.0 (X11; Linux) Föx 🦊", "Mozilla/5.0 (X11; Linux) Föx 🦊"},
@@ -337,7 +337,7 @@ func TestAgentIsMadeFitToShow(t *testing.T) {
 }
 
 func TestChecksFind(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		w.start(session.Session{PersonID: w.person("anna@example.com")})
 		undo := errors.New("undo")
 		err := w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {

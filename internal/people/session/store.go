@@ -36,10 +36,10 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s
 func readStatus(ctx context.Context, q sqldb.Querier, id string, now time.Time) (s Status, err error) {
 	var used sqldb.Time
 	err = q.QueryRow(ctx, `
-		SELECT s.person_id, s.provider, s.last_used, p.email_verified
+		SELECT s.person_id, s.provider, s.last_used, p.email, p.email_verified
 		FROM web_session s JOIN person p ON p.id = s.person_id
 		WHERE s.id = $1 AND s.expires > $2 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF s"), id, sqldb.At(now)).
-		Scan(&s.PersonID, &s.Provider, &used, &s.Verified)
+		Scan(&s.PersonID, &s.Provider, &used, &s.Email, &s.Verified)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Status{}, ErrSignedOut
 	}
@@ -155,4 +155,12 @@ var Checks = []sqldb.Check{
 		SELECT 'known_browser ' || k.id FROM known_browser k JOIN person p ON p.id = k.person_id WHERE p.deleted IS NOT NULL`},
 	{Name: "a deleted person has no session", Query: `
 		SELECT 'web_session ' || s.id FROM web_session s JOIN person p ON p.id = s.person_id WHERE p.deleted IS NOT NULL`},
+}
+
+// LastUsed returns, by person id, when people last used one of their browser sessions.
+// People without such a use are left out. There must be at least one id.
+func LastUsed(ctx context.Context, tx *sqldb.Tx, personIDs []string) (map[string]sqldb.Time, error) {
+	in, args := sqldb.In(personIDs)
+	return sqldb.Map[string, sqldb.Time](ctx, tx, `
+		SELECT person_id, max(last_used) FROM web_session WHERE person_id IN `+in+` AND last_used IS NOT NULL GROUP BY person_id`, args)
 }

@@ -174,7 +174,10 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err := s.Settings.Storage.ChargeTotal(ctx, tx, who.AccountID, sent); err != nil {
 		return Created{}, err
 	}
-	tx.AfterCommit(func() { s.Queued(r.Engine) })
+	tx.AfterCommit(func() {
+		s.Queued(r.Engine)
+		s.Hub.Notify(r.AccountID)
+	})
 	failpoint.Hit("create.before_commit")
 	return Created{Run: r, Rooms: rooms}, nil
 }

@@ -18,17 +18,17 @@ import (
 	"atelier/internal/testkit/watch"
 )
 
-type house = generationtest.House
+type installation = generationtest.Installation
 
 var own, in = generationtest.Own, generationtest.In
 
 // create tries to create a run.
-func create(h *house, d generation.Draft) (generation.Created, error) {
+func create(h *installation, d generation.Draft) (generation.Created, error) {
 	return h.Runs.CreateRun(h.Context(), d)
 }
 
 // refused fails the test unless the error has the code.
-func refused(h *house, what string, err error, code fault.Code) *fault.Error {
+func refused(h *installation, what string, err error, code fault.Code) *fault.Error {
 	h.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code {
@@ -40,7 +40,7 @@ func refused(h *house, what string, err error, code fault.Code) *fault.Error {
 // TestOrderOfChecks takes the reasons for a refusal away one after the other.
 // Whatever refuses leaves no trace.
 func TestOrderOfChecks(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := h.Person(2)
 		d := h.Draft(own(anna), "needs")
 		d.Key, d.Fingerprint = "key", "print"
@@ -104,7 +104,7 @@ func TestOrderOfChecks(t *testing.T) {
 }
 
 func TestResultsAskedFor(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna := h.Person(1000)
 		n := func(n int64) *int64 { return &n }
 		for _, c := range []struct {
@@ -137,7 +137,7 @@ func TestResultsAskedFor(t *testing.T) {
 
 // TestRate has many begin runs at once, and one who waits as told.
 func TestRate(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { s.ActiveRuns = 1000 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { s.ActiveRuns = 1000 }, func(h *installation) {
 		anna := h.Person(0)
 		team := h.Team(0)
 		var accepted, rate atomic.Int64
@@ -200,7 +200,7 @@ func TestRate(t *testing.T) {
 }
 
 func TestRunsAtOnce(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.ActiveRuns = 10 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.ActiveRuns = 10 }, func(h *installation) {
 		anna := h.Person(0)
 		d := h.Draft(own(anna), "free")
 		var accepted atomic.Int64
@@ -239,7 +239,7 @@ func TestRunsAtOnce(t *testing.T) {
 // TestASlotThatBecomesFree ends a run while a create waits for its turn. Who
 // looks back at the times must not see both go on.
 func TestASlotThatBecomesFree(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { s.ActiveRuns = 1 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { s.ActiveRuns = 1 }, func(h *installation) {
 		if h.DB.Dialect.Name != "postgres" {
 			return // there, a write does not begin before the others have ended
 		}

@@ -88,6 +88,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 			Note:       taken.Note,
 			Shape:      library.AspectRatio(a.Width, a.Height),
 			Resolution: library.Resolution(a.Width, a.Height),
+			SearchText: library.SearchText(r.Prompt),
 		})
 	}
 	ended, ok, err := run.End(ctx, tx, r, o)
@@ -131,7 +132,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	if err := s.Settings.Storage.ChargeTotal(ctx, tx, r.AccountID, stored); err != nil {
 		return err
 	}
-	tx.AfterCommit(func() { s.Hub.Notify(r.ID) })
+	tx.AfterCommit(func() { s.Hub.Notify(r.ID, r.AccountID) })
 	failpoint.Hit("settle.before_commit")
 	return nil
 }

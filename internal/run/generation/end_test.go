@@ -20,7 +20,7 @@ import (
 
 // TestWhatARunCosts settles runs of four results for 2 tokens each.
 func TestWhatARunCosts(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 3 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 3 }, func(h *installation) {
 		failed := generation.Outcome{State: run.Failed, ErrorCode: "ENGINE_FAILED", ErrorText: "It broke."}
 		for _, c := range []struct {
 			name    string
@@ -97,7 +97,7 @@ func TestWhatARunCosts(t *testing.T) {
 
 // TestMistakesOfWorkers ends runs with results that there cannot be.
 func TestMistakesOfWorkers(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := h.Person(10)
 		h.Create(h.Draft(own(anna), "many"))
 		r := h.Claim("worker")
@@ -121,7 +121,7 @@ func TestMistakesOfWorkers(t *testing.T) {
 
 // TestEndingAtOnce has many say how a run ended.
 func TestEndingAtOnce(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := h.Person(10)
 		d := h.Draft(own(anna), "many")
 		d.WebhookURL = "https://example.com/"
@@ -158,7 +158,7 @@ func TestEndingAtOnce(t *testing.T) {
 }
 
 func TestRunsWithoutAWebhookHaveNoEvent(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		h.Ended = func() { h.Error("somebody was told of an event") }
 		h.Create(h.Draft(own(h.Person(0)), "free"))
 		h.OK(h.Runs.EndRun(h.Context(), h.Claim("worker"), generation.Outcome{State: run.Succeeded, Results: h.Results(1)}))
@@ -171,7 +171,7 @@ func TestRunsWithoutAWebhookHaveNoEvent(t *testing.T) {
 // TestPriceIsWhatIsHeld compares what a run is said to cost with what it holds.
 func TestPriceIsWhatIsHeld(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
-	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 5 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 5 }, func(h *installation) {
 		for _, c := range []struct {
 			slug   string
 			asked  *int64
@@ -227,7 +227,7 @@ func TestPriceIsWhatIsHeld(t *testing.T) {
 // TestAChangeOnAnotherNode is not yet in this node's memory when somebody
 // creates.
 func TestAChangeOnAnotherNode(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := h.Person(10)
 		d := h.Draft(own(anna), "cost")
 		h.ApplyElsewhere(map[string]string{"cost": "price: {type: COST, tokens: 5}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"})
@@ -245,7 +245,7 @@ func TestAChangeOnAnotherNode(t *testing.T) {
 
 // TestThePriceOfTheHash changes a price between the look and the create.
 func TestThePriceOfTheHash(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := h.Person(10)
 		d := h.Draft(own(anna), "cost")
 		old := h.Create(d)
@@ -266,7 +266,7 @@ func TestThePriceOfTheHash(t *testing.T) {
 // and end without the company's row: who begins one holds the account, for
 // which others wait that end one, for whom the count waits.
 func TestNobodyWaitsForACompanyThatIsChanged(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		if h.DB.Dialect.Name != "postgres" {
 			return // there is one writer at a time
 		}

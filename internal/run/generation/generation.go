@@ -53,7 +53,7 @@ type Parts struct {
 	Catalog  *catalog.Catalog
 	Policy   *policy.Checker
 	Guard    *webhook.Guard
-	Hub      *pubsub.Hub
+	Hub      *pubsub.Hub // notified of every change of a run, by the ids of the run and of its account
 	Budgets  *budget.Service
 	Links    library.URLSigner // signs the URLs of results in webhook events
 	Settings Settings

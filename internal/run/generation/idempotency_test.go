@@ -22,7 +22,7 @@ func answer(c generation.Created) string {
 }
 
 func TestOneKeyIsOneRun(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna, bert := h.Person(100), h.Person(100)
 		d := h.Draft(own(anna), "cost")
 		d.Key, d.Fingerprint = "key", "print"
@@ -91,7 +91,7 @@ func TestOneKeyIsOneRun(t *testing.T) {
 
 // TestAKeyInUse has a request wait for another that takes too long.
 func TestAKeyInUse(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := h.Person(0)
 		d := h.Draft(own(anna), "free")
 		d.Key = "key"

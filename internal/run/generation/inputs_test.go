@@ -24,7 +24,7 @@ func part(i int) map[string]any {
 }
 
 // jpegOf is a picture that is no PNG.
-func jpegOf(h *house) []byte {
+func jpegOf(h *installation) []byte {
 	h.Helper()
 	img, err := png.Decode(bytes.NewReader(generationtest.PNG(1)))
 	h.OK(err)
@@ -34,7 +34,7 @@ func jpegOf(h *house) []byte {
 }
 
 // result makes a library item of an account.
-func result(h *house, who principal.Principal) string {
+func result(h *installation, who principal.Principal) string {
 	h.Helper()
 	r := h.Create(h.Draft(who, "free"))
 	h.OK(h.Runs.EndRun(h.Context(), h.Claim("worker"), generation.Outcome{State: run.Succeeded, Results: h.Results(1)}))
@@ -46,7 +46,7 @@ func result(h *house, who principal.Principal) string {
 // TestReferencesOfOthers tries every pair of account and owner. What is
 // another's is as if it had never been.
 func TestReferencesOfOthers(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna, bert, team := h.Person(0), h.Person(0), h.Team(0)
 		callers := []principal.Principal{own(anna), own(bert), in(anna, team)}
 		upload, item := map[string]string{}, map[string]string{}
@@ -93,7 +93,7 @@ func TestReferencesOfOthers(t *testing.T) {
 }
 
 func TestFilesThatDoNotFit(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna := h.Person(0)
 		picture, photo, sound := h.Upload(anna, anna, generationtest.PNG(1)), h.Upload(anna, anna, jpegOf(h)), h.Upload(anna, anna, generationtest.WAV())
 		for _, c := range []struct {
@@ -123,7 +123,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 
 // TestFilesOfARequest has files come with the run itself.
 func TestFilesOfARequest(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.InputFiles = 3 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.InputFiles = 3 }, func(h *installation) {
 		anna := h.Person(0)
 		d := h.Draft(own(anna), "media")
 		d.Files = []ingest.StoredFile{h.Take(generationtest.PNG(1)), h.Take(generationtest.PNG(2)), h.Take(generationtest.PNG(3))}
@@ -169,7 +169,7 @@ func TestFilesOfARequest(t *testing.T) {
 }
 
 func TestWhatComesBesideTheInputs(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna := h.Person(0)
 		for _, c := range []struct {
 			path string // of the problem, "": none
@@ -205,7 +205,7 @@ func TestWhatComesBesideTheInputs(t *testing.T) {
 
 // TestWhatIsKept looks at a run with defaults, a seed of its own and a history.
 func TestWhatIsKept(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna := h.Person(0)
 		d := h.Draft(own(anna), "free")
 		d.Inputs = map[string]any{"prompt": "a fox", "seed": int64(1<<32 - 1)}

@@ -19,9 +19,9 @@ import (
 	"atelier/internal/run/policy"
 )
 
-// moderator gives the house a moderator that takes a moment and flags what is
+// moderator gives the installation a moderator that takes a moment and flags what is
 // bad, and counts how often it is asked.
-func moderator(h *house) *atomic.Int64 {
+func moderator(h *installation) *atomic.Int64 {
 	h.Helper()
 	asked := new(atomic.Int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func moderator(h *house) *atomic.Int64 {
 	return asked
 }
 
-func asking(h *house, who principal.Principal, slug, prompt string) generation.Draft {
+func asking(h *installation, who principal.Principal, slug, prompt string) generation.Draft {
 	h.Helper()
 	d := h.Draft(who, slug)
 	d.Inputs = map[string]any{"prompt": prompt}
@@ -62,7 +62,7 @@ func TestModeratorIsAskedLast(t *testing.T) {
 		"balance": {generationtest.Unlimited, 10*3 + 2, 60, fault.InsufficientBalance},
 	} {
 		t.Run(name, func(t *testing.T) {
-			generationtest.Worlds(t, c.change, func(h *house) {
+			generationtest.EachInstallation(t, c.change, func(h *installation) {
 				asked := moderator(h)
 				who := generationtest.Own(h.Person(c.tokens))
 				var accepted atomic.Int64
@@ -85,7 +85,7 @@ func TestModeratorIsAskedLast(t *testing.T) {
 
 // TestModeratorRefuses lets others in for those that the moderator refuses.
 func TestModeratorRefuses(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { s.ActiveRuns = 1000 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { s.ActiveRuns = 1000 }, func(h *installation) {
 		asked := moderator(h)
 		who := generationtest.Own(h.Person(10_000))
 		var accepted, refused, late atomic.Int64
@@ -114,7 +114,7 @@ func TestModeratorRefuses(t *testing.T) {
 
 // TestReplayAsksNobody has one key many times, at once and again.
 func TestReplayAsksNobody(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		asked := moderator(h)
 		d := asking(h, generationtest.Own(h.Person(10_000)), "cost", "a fox")
 		d.Key, d.Fingerprint = "key", "print"
@@ -142,7 +142,7 @@ func TestReplayAsksNobody(t *testing.T) {
 // TestCallerLeavesModerator has callers leave while others of theirs are asked
 // about: nothing of them stays.
 func TestCallerLeavesModerator(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { s.ActiveRuns = 1 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { s.ActiveRuns = 1 }, func(h *installation) {
 		asked := moderator(h)
 		who := generationtest.Own(h.Person(10_000))
 		dbtest.Together(20, func(i int) {

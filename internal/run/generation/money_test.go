@@ -15,7 +15,7 @@ import (
 )
 
 func TestBalanceForThree(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		team := h.Team(3*3 + 2)
 		var accepted atomic.Int64
 		people := []string{h.Person(100), h.Person(100), h.Person(100), h.Person(100)}
@@ -40,7 +40,7 @@ func TestBalanceForThree(t *testing.T) {
 }
 
 func TestTheLastFreeResult(t *testing.T) {
-	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 3 }, func(h *house) {
+	generationtest.EachInstallation(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 3 }, func(h *installation) {
 		anna := h.Person(3 * 5)
 		var accepted atomic.Int64
 		dbtest.Together(16, func(int) {
@@ -60,7 +60,7 @@ func TestTheLastFreeResult(t *testing.T) {
 }
 
 func TestSpendingWindow(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna, bert, team := h.Person(0), h.Person(0), h.Team(100)
 		who := in(anna, team)
 		who.Role.Spend = &company.Spend{Tokens: 8, Window: time.Hour}
@@ -113,7 +113,7 @@ func TestSpendingWindow(t *testing.T) {
 
 // TestTooFewTokensSaysWhatToDo looks at what each kind of account is told.
 func TestTooFewTokensSaysWhatToDo(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna, team := h.Person(0), h.Team(0)
 		claims := h.Service(func(s *generation.Settings) { s.TopUp = 5 })
 		for _, c := range []struct {

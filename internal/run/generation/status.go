@@ -43,7 +43,7 @@ func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record,
 		if err != nil {
 			return err
 		}
-		all, err := s.listRecords(ctx, tx, []run.Run{r})
+		all, err := s.RecordsOf(ctx, tx, []run.Run{r})
 		if err == nil {
 			rec = all[0]
 		}
@@ -59,7 +59,7 @@ func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, er
 		return s.newRecord(r), nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err := s.listRecords(ctx, tx, []run.Run{r})
+		all, err := s.RecordsOf(ctx, tx, []run.Run{r})
 		if err == nil {
 			rec = all[0]
 		}
@@ -77,7 +77,9 @@ func (s *Service) newRecord(r run.Run) Record {
 	}
 }
 
-func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
+// RecordsOf adds the data from other tables to runs. It does not check who may
+// see the runs.
+func (s *Service) RecordsOf(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
 	all := make([]Record, len(runs))
 	var succeeded []string
 	for i, r := range runs {
@@ -128,6 +130,7 @@ func (s *Service) PollRun(ctx context.Context, who principal.Principal, id strin
 		case early == 1:
 			return s.leaveRoom(ctx, tx, who.PersonID, unit)
 		case full.Wait > 0:
+			full.Wait = min(full.Wait, rec.PollAfter) // a poll on time needs nothing of the limit
 			return full.Fault("You poll this run more often than its retry_after_seconds allows. Wait and try again.")
 		}
 		return nil
@@ -158,7 +161,7 @@ func (s *Service) ListRuns(ctx context.Context, accountID string, f run.Filter, 
 		if err != nil {
 			return err
 		}
-		all, err = s.listRecords(ctx, tx, runs)
+		all, err = s.RecordsOf(ctx, tx, runs)
 		return err
 	})
 	return all, err

@@ -21,13 +21,13 @@ import (
 	"atelier/internal/run/run"
 )
 
-func units(h *house, personID string) int64 {
+func units(h *installation, personID string) int64 {
 	h.Helper()
 	return h.Count(`SELECT count(*) FROM rate_log WHERE key = $1`, "create/person/"+personID)
 }
 
 func TestPolls(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna, bert, team := h.Person(0), h.Person(0), h.Team(0)
 		r := h.Create(h.Draft(in(anna, team), "free"))
 		if r.PollAfter != 2*time.Second {
@@ -67,8 +67,8 @@ func TestPolls(t *testing.T) {
 		}
 		before = h.Rows()
 		_, err = h.Runs.PollRun(h.Context(), in(anna, team), r.ID)
-		if f := refused(h, "too often", err, fault.RateLimited); f.RetryAfter <= 0 {
-			h.Errorf("retry after %v", f.RetryAfter)
+		if f := refused(h, "too often", err, fault.RateLimited); f.RetryAfter != r.PollAfter {
+			h.Errorf("retry after %v, want the time of a poll that is not early", f.RetryAfter)
 		}
 		_, err = create(h, h.Draft(own(anna), "free"))
 		refused(h, "polls count as creates", err, fault.RateLimited)
@@ -103,7 +103,7 @@ func TestPolls(t *testing.T) {
 // TestDevicesPollPolitely has two devices and a token of one person ask for the
 // same run, each when it was told to: none of it counts.
 func TestDevicesPollPolitely(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := h.Person(0)
 		desk, phone, script := own(anna), own(anna), own(anna)
 		phone.Credential.ID = "phone"
@@ -131,7 +131,7 @@ func TestDevicesPollPolitely(t *testing.T) {
 // TestPollAtOnceAfterCreate has creates that leave no room in the minute, and one
 // poll right after each.
 func TestPollAtOnceAfterCreate(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		anna := own(h.Person(0))
 		var runs []run.Run
 		for range 10 {
@@ -147,7 +147,7 @@ func TestPollAtOnceAfterCreate(t *testing.T) {
 		}
 		_, err := h.Runs.PollRun(h.Context(), anna, runs[0].ID)
 		f := refused(h, "second poll", err, fault.RateLimited)
-		if f.Details["limit"] != 10 || f.Details["window_seconds"] != int64(60) || f.Details["retry_after_seconds"] != int64(60) {
+		if f.Details["limit"] != 10 || f.Details["window_seconds"] != int64(60) || f.Details["retry_after_seconds"] != int64(2) {
 			h.Errorf("details = %v", f.Details)
 		}
 	})
@@ -155,7 +155,7 @@ func TestPollAtOnceAfterCreate(t *testing.T) {
 
 // TestPollSendsOneWrite counts the statements of polls.
 func TestPollSendsOneWrite(t *testing.T) {
-	generationtest.Worlds(t, nil, func(h *house) {
+	generationtest.EachInstallation(t, nil, func(h *installation) {
 		var sent []string
 		db, err := sqldb.Open(h.Context(), h.URL, sqldb.Options{MaxConns: 4, Now: h.Now, Trace: func(query string, _ []any) { sent = append(sent, query) }})
 		h.OK(err)
@@ -186,7 +186,7 @@ func TestPollSendsOneWrite(t *testing.T) {
 // TestPollInterval follows how long a tool took lately: one slow run, as when a
 // model is loaded, moves the average and not the interval.
 func TestPollInterval(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna := own(h.Person(1000))
 		tool := h.Tool("many")
 		ran := func(took time.Duration, times int) {
@@ -228,7 +228,7 @@ func TestPollInterval(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna, bert, team := h.Person(0), h.Person(0), h.Team(100)
 		manager := in(bert, team)
 		manager.Role.Permissions = []company.Permission{company.Generate, company.ManageTeam}
@@ -305,7 +305,7 @@ func TestCancel(t *testing.T) {
 // TestCancellingAtOnce has many cancel a run that somebody gives up at the same
 // time.
 func TestCancellingAtOnce(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna := h.Person(100)
 		for range 4 {
 			r := h.Create(h.Draft(own(anna), "cost"))
@@ -338,7 +338,7 @@ func TestCancellingAtOnce(t *testing.T) {
 }
 
 func TestRecords(t *testing.T) {
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		anna, bert := h.Person(100), h.Person(100)
 		d := h.Draft(own(anna), "many")
 		d.WebhookURL = "https://example.com/"

@@ -116,7 +116,7 @@ func TestWhatTheModeratorIsAsked(t *testing.T) {
 	}
 }
 
-// TestRulesComeFirst keeps what is plainly forbidden in the house.
+// TestRulesComeFirst keeps what is plainly forbidden from the moderator.
 func TestRulesComeFirst(t *testing.T) {
 	t.Parallel()
 	s := endpoint(t, func(http.ResponseWriter, *http.Request) { t.Error("the moderator was asked") })

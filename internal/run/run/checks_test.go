@@ -12,7 +12,7 @@ import (
 
 // TestChecksFindDamage breaks each rule once.
 func TestChecksFindDamage(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		running := w.bring(anna, run.Running)
 		succeeded := w.bring(anna, run.Succeeded)
@@ -59,7 +59,7 @@ func TestChecksFindDamage(t *testing.T) {
 
 // TestLimitChecks plants too many runs at the edges of the windows.
 func TestLimitChecks(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		checks := run.LimitChecks(w.DB.Dialect, run.Limits{PerMinute: 3, PerHour: 5, Active: 4})
 		now := w.DB.Dialect.Clock
 		const second = int64(1_000_000)

@@ -14,7 +14,7 @@ import (
 
 // TestTurns has people wait for one engine.
 func TestTurns(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		var annas []string
 		for range 10 {
@@ -50,7 +50,7 @@ func TestTurns(t *testing.T) {
 }
 
 func TestOtherEnginesRunsAreLeft(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		d := w.draft(w.person())
 		d.Engine = "other"
 		w.insert(d)
@@ -62,7 +62,7 @@ func TestOtherEnginesRunsAreLeft(t *testing.T) {
 
 // TestClaimingAtOnce has many workers take from one list.
 func TestClaimingAtOnce(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		const people, each = 4, 8
 		for range people {
 			anna := w.person()
@@ -106,7 +106,7 @@ func TestClaimingAtOnce(t *testing.T) {
 
 // TestALateWorkerChangesNothing lets a run go from one worker to another.
 func TestALateWorkerChangesNothing(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		id := w.add(w.person())
 		late := w.claim("late")
 		if !w.requeue(late, run.Lost) {
@@ -142,7 +142,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna := w.person()
 		var ids []string
 		for range 3 {
@@ -213,7 +213,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestTurnsAreCounted(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna := w.person()
 		is := func(what string, want int64) {
 			w.Helper()
@@ -240,7 +240,7 @@ func TestTurnsAreCounted(t *testing.T) {
 }
 
 func TestWaitingSince(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		old, anna := w.add(w.person()), w.person()
 		w.claim("worker")
 		w.Pass(time.Second)

@@ -18,28 +18,28 @@ const (
 	lease  = 30 * time.Second
 )
 
-// world is a database with a tool and without workers.
-type world struct {
+// fixture is a database with a tool and without workers.
+type fixture struct {
 	dbtest.Fixture
 	toolID string
 }
 
-func worlds(t *testing.T, fn func(w world)) {
+func eachFixture(t *testing.T, fn func(w fixture)) {
 	t.Helper()
 	dbtest.EachFixture(t, run.Checks, func(dw dbtest.Fixture) {
-		w := world{dw, ids.New()}
+		w := fixture{dw, ids.New()}
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('v1:test', '{}')`)
 		w.tool(w.toolID)
 		fn(w)
 	})
 }
 
-func (w world) tool(id string) {
+func (w fixture) tool(id string) {
 	w.Helper()
 	w.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ($1, $1, 'directory', '{}', 'v1:test', FALSE, 1, 1)`, id)
 }
 
-func (w world) person() string {
+func (w fixture) person() string {
 	w.Helper()
 	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $2, TRUE, '', 1)`, id, id+"@example.com")
@@ -47,29 +47,29 @@ func (w world) person() string {
 }
 
 // draft returns a run that the person's own account pays.
-func (w world) draft(personID string) run.Run {
+func (w fixture) draft(personID string) run.Run {
 	return run.Run{
 		ID: uuid.NewString(), LibraryID: ids.New(), PersonID: personID, AccountID: personID, ToolID: w.toolID, ToolHash: "v1:test", Engine: engine,
 		Inputs: "{}", NumResults: 2, PollAfter: 2 * time.Second, UnitTokens: 3, TokensHeld: 4, AllowanceHeld: 2, AllowanceMonth: "2026-11",
 	}
 }
 
-func (w world) insert(r run.Run) string {
+func (w fixture) insert(r run.Run) string {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error { return add(w.Context(), tx, r, nil) })
 	return r.ID
 }
 
 // add queues a run of a person.
-func (w world) add(personID string) string { w.Helper(); return w.insert(w.draft(personID)) }
+func (w fixture) add(personID string) string { w.Helper(); return w.insert(w.draft(personID)) }
 
-func (w world) get(id string) run.Run {
+func (w fixture) get(id string) run.Run {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (run.Run, error) { return run.GetUnscoped(w.Context(), tx, id) })
 }
 
 // try claims the next run, if there is one.
-func (w world) try(worker string) (r run.Run, ok bool) {
+func (w fixture) try(worker string) (r run.Run, ok bool) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) {
 		r, _, ok, err = run.Claim(w.Context(), tx, engine, worker, lease)
@@ -78,7 +78,7 @@ func (w world) try(worker string) (r run.Run, ok bool) {
 	return r, ok
 }
 
-func (w world) claim(worker string) run.Run {
+func (w fixture) claim(worker string) run.Run {
 	w.Helper()
 	r, ok := w.try(worker)
 	if !ok {
@@ -87,7 +87,7 @@ func (w world) claim(worker string) run.Run {
 	return r
 }
 
-func (w world) end(r run.Run, o run.Outcome) (ok bool) {
+func (w fixture) end(r run.Run, o run.Outcome) (ok bool) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (ok bool, err error) {
 		_, ok, err = run.End(w.Context(), tx, r, o)
@@ -95,19 +95,19 @@ func (w world) end(r run.Run, o run.Outcome) (ok bool) {
 	})
 }
 
-func (w world) requeue(r run.Run, why string) (ok bool) {
+func (w fixture) requeue(r run.Run, why string) (ok bool) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return run.Requeue(w.Context(), tx, hold(r), why) })
 }
 
-func (w world) report(r run.Run, progress int64, preview string) (ok bool) {
+func (w fixture) report(r run.Run, progress int64, preview string) (ok bool) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) {
 		return run.SetProgress(w.Context(), tx, hold(r), run.Progress{Thousandths: &progress, Preview: preview})
 	})
 }
 
-func (w world) turn(personID string) (waiting int64) {
+func (w fixture) turn(personID string) (waiting int64) {
 	w.Helper()
 	w.OK(w.DB.QueryRow(w.Context(), `SELECT coalesce(max(waiting), 0) FROM run_turn WHERE engine = $1 AND person_id = $2`, engine, personID).Scan(&waiting))
 	return waiting
@@ -125,7 +125,7 @@ func outcome(s run.State) run.Outcome {
 }
 
 // bring puts a new run into a state.
-func (w world) bring(personID string, s run.State) run.Run {
+func (w fixture) bring(personID string, s run.State) run.Run {
 	w.Helper()
 	id := w.add(personID)
 	if s == run.Queued {

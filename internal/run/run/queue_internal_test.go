@@ -46,6 +46,10 @@ func TestQueuesAreReadByIndex(t *testing.T) {
 			countWaitingQuery:   {"image", int64(countedPeople)},
 			oldestWaitingQuery:  {"image", int64(oldestPeople)},
 			countActiveQuery:    {int64(countedActive)},
+			listWorkQuery:       {"queued", int64(0), "", int64(100)},
+			sampleQuery:         {"image", int64(maxSample)},
+			`SELECT ` + countRunsQuery + ` FROM (VALUES (CAST($2 AS TEXT))) AS w`:                         {int64(maxCounted), "p7"},
+			`SELECT ` + countCompanies + `, ` + newestFinished + ` FROM (VALUES (CAST($2 AS TEXT))) AS w`: {int64(maxCounted), "c"},
 		} {
 			var plan []string
 			err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {

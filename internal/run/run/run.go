@@ -169,6 +169,7 @@ type Result struct {
 	Type       string // media type, such as IMG
 	Shape      string // such as landscape; for filters of the library
 	Resolution string // size class; for filters of the library
+	SearchText string // the prompt in the form in which searches in the library find it
 	Note       string // remark of the tool for people, or ""
 }
 

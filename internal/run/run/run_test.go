@@ -12,7 +12,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-func (w world) answer(r run.Run, p poller) (early int64) {
+func (w fixture) answer(r run.Run, p poller) (early int64) {
 	w.Helper()
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) {
 		return run.RecordPoll(w.Context(), tx, r, p.person, p.kind, p.credential)
@@ -28,7 +28,7 @@ func maker(r run.Run) poller {
 }
 
 func TestEarlyPolls(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		r := w.get(w.add(w.person())) // is to be asked about every two seconds
 		anna := maker(r)
 		phone := poller{anna.person, anna.kind, "the phone"}
@@ -76,7 +76,7 @@ func TestEarlyPolls(t *testing.T) {
 
 // TestPollsAtOnce has many ask at the moment when one may.
 func TestPollsAtOnce(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		r := w.get(w.add(w.person()))
 		w.Pass(r.PollAfter)
 		early := make([]int64, 16)
@@ -99,7 +99,7 @@ func TestPollsAtOnce(t *testing.T) {
 }
 
 func TestListsGoByKey(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna, bert, other := w.person(), w.person(), ids.New()
 		w.tool(other)
 		var want []string // newest first
@@ -162,7 +162,7 @@ func compare(a, b string) int {
 }
 
 func TestPositions(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		var ids []string
 		for i := range 4 {
@@ -192,7 +192,7 @@ func TestPositions(t *testing.T) {
 	})
 }
 
-func (w world) look(tx *sqldb.Tx, id string) run.Run {
+func (w fixture) look(tx *sqldb.Tx, id string) run.Run {
 	w.Helper()
 	r, err := run.GetUnscoped(w.Context(), tx, id)
 	w.OK(err)
@@ -200,7 +200,7 @@ func (w world) look(tx *sqldb.Tx, id string) run.Run {
 }
 
 func TestCountsOfAPerson(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		since := w.Now()
 		w.bring(anna, run.Running) // holds 4
@@ -233,7 +233,7 @@ func TestCountsOfAPerson(t *testing.T) {
 }
 
 func TestKeysLive(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		const lifetime = time.Hour
 		anna, bert := w.person(), w.person()
 		find := func(who, key string) (k run.Key, ok bool) {
@@ -302,7 +302,7 @@ func TestKeysLive(t *testing.T) {
 // TestPollDuringTheEnd has a poll noted after the end has removed all of them and
 // before it is committed, which only PostgreSQL lets happen.
 func TestPollDuringTheEnd(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		r, going := w.get(w.add(w.person())), w.get(w.add(w.person()))
 		w.answer(going, maker(going))
 		w.end(r, outcome(run.Cancelled))
@@ -317,20 +317,22 @@ func TestPollDuringTheEnd(t *testing.T) {
 }
 
 func TestForgettingTakesAllBatches(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna := w.person()
-		w.Do(func(tx *sqldb.Tx) error {
-			for i := range 1001 {
-				d := w.draft(anna)
-				if err := add(w.Context(), tx, d, nil); err != nil {
-					return err
+		for batch := range 11 { // a transaction has a limit of time
+			w.Do(func(tx *sqldb.Tx) error {
+				for i := range 91 { // 11 times 91 is 1001
+					d := w.draft(anna)
+					if err := add(w.Context(), tx, d, nil); err != nil {
+						return err
+					}
+					if err := run.StoreKey(w.Context(), tx, anna, fmt.Sprint(batch, i), run.Key{RunID: d.ID}); err != nil {
+						return err
+					}
 				}
-				if err := run.StoreKey(w.Context(), tx, anna, fmt.Sprint(i), run.Key{RunID: d.ID}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+				return nil
+			})
+		}
 		w.Pass(time.Hour + time.Microsecond)
 		w.OK(run.DeleteExpired(w.Context(), w.DB, time.Hour))
 		var left int64

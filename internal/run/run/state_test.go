@@ -19,7 +19,7 @@ var states = []run.State{run.Queued, run.Running, run.Succeeded, run.Failed, run
 // TestEveryMove tries every way from every state, as whoever knows the run as it
 // is would.
 func TestEveryMove(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		for _, from := range states {
 			for _, to := range states {
 				w.Pass(time.Second)
@@ -53,7 +53,7 @@ func TestEveryMove(t *testing.T) {
 }
 
 func TestWhatHasEndedStays(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		r := w.bring(w.person(), run.Failed)
 		for _, change := range []string{
 			`status = 'pending', stage = 'queued', finished = NULL, tokens_charged = NULL, allowance_used = NULL, error_code = ''`,
@@ -76,7 +76,7 @@ func TestWhatHasEndedStays(t *testing.T) {
 
 // TestALife follows a run with everything it is told.
 func TestALife(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna, team := w.person(), ids.New()
 		w.Exec(`INSERT INTO company (id, name, plan, created) VALUES ('c', 'C', 'TEAM', 1)`)
 		w.Exec(`INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, 'c', 'T', FALSE, 1)`, team)
@@ -137,7 +137,7 @@ func TestALife(t *testing.T) {
 	})
 }
 
-func (w world) asset(accountID string) string {
+func (w fixture) asset(accountID string) string {
 	w.Helper()
 	id := ids.New()
 	w.Exec(`INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, blurhash, blob, thumb, preview, created)
@@ -147,7 +147,7 @@ func (w world) asset(accountID string) string {
 
 // TestTimesKeepTheirOrder has a node whose clock is behind work on a run.
 func TestTimesKeepTheirOrder(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		id := w.add(w.person())
 		created := w.Now()
 		w.Pass(-3 * time.Millisecond)
@@ -160,7 +160,7 @@ func TestTimesKeepTheirOrder(t *testing.T) {
 }
 
 func TestWhoseRunItIs(t *testing.T) {
-	worlds(t, func(w world) {
+	eachFixture(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		id := w.add(anna)
 		for _, c := range []struct {

@@ -208,7 +208,7 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 	all := make(map[string][]Output, len(runIDs))
 	err := tx.EachRow(ctx, `
 		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview,
-			r.deleted IS NOT NULL OR a.gone IS NOT NULL, r.note
+			r.deleted IS NOT NULL OR a.gone IS NOT NULL, CASE WHEN r.deleted IS NULL THEN r.note ELSE '' END
 		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.run_id IN `+placeholders+` ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
 		var runID string
 		var o Output
@@ -244,9 +244,9 @@ func endRun(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok 
 
 func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, index int, result Result) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created, seal)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		result.ID, r.ID, int64(index), result.AssetID, r.AccountID, r.ToolID, result.Type, result.Shape, result.Resolution, result.Note, sqldb.At(tx.Now),
+		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, search_text, created, seal)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		result.ID, r.ID, int64(index), result.AssetID, r.AccountID, r.ToolID, result.Type, result.Shape, result.Resolution, result.Note, result.SearchText, sqldb.At(tx.Now),
 		SealedResults.SealOf(tx, result.ID, r.ID, strconv.Itoa(index), result.AssetID, r.AccountID, r.ToolID))
 	return err
 }

@@ -109,6 +109,9 @@ func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bo
 // available, and returns whether it was unavailable before.
 func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bool) {
 	was = p.unavailable.Swap(unavailable)
+	if unavailable {
+		p.recordUnreachable(r.DB.Now(), cause)
+	}
 	switch {
 	case unavailable && !was:
 		r.Log.Warn("model server unavailable", "engine", p.name, "error", cause)

@@ -46,7 +46,7 @@ func (s *server) Probe(context.Context) error {
 func quickProbes(p *runner.Parts) { p.Probe = 20 * time.Millisecond }
 
 // watchEngines lets the service know who is away.
-func watchEngines(h *house) {
+func watchEngines(h *installation) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
 	done := make(chan struct{})
 	go func() { defer close(done); h.Runs.WatchAvailability(ctx) }()
@@ -56,7 +56,7 @@ func watchEngines(h *house) {
 // TestRunsWaitForTheirServer lets a run find nobody: it waits, its people are
 // told to ask less often, and it is done when the server is back.
 func TestRunsWaitForTheirServer(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		s := &server{script: paints}
 		s.away.Store(true)
 		watchEngines(h)
@@ -96,7 +96,7 @@ func TestRunsWaitForTheirServer(t *testing.T) {
 // TestAServerThatStaysAway fails runs when their tool's time is over, and takes
 // nothing for them.
 func TestAServerThatStaysAway(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		s := &server{script: paints}
 		s.away.Store(true)
 		work(h, s, quickProbes)
@@ -119,7 +119,7 @@ func TestAServerThatStaysAway(t *testing.T) {
 // TestAServerThatOneNodeReaches has two nodes, of which one finds nobody: runs
 // wait for the other like for any engine that is busy.
 func TestAServerThatOneNodeReaches(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		reached, free := make(chan string, 10), make(chan struct{})
 		near := &server{script: func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			reached <- j.RunID
@@ -165,7 +165,7 @@ func TestAServerThatOneNodeReaches(t *testing.T) {
 // TestOurOwnStoreIsNoServer fails what the engine hands over: that says nothing
 // about its server.
 func TestOurOwnStoreIsNoServer(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		s := &server{script: func(context.Context, engine.Job, engine.Sink) error {
 			return engine.FailTransient(engine.Unavailable, "Not now.").WithCause(fault.New(fault.Unavailable, "the store is away"))
 		}}
@@ -182,7 +182,7 @@ func TestOurOwnStoreIsNoServer(t *testing.T) {
 // TestCancelAsTheServerGoesAway cancels a run on another node, in the moment in
 // which this one finds nobody.
 func TestCancelAsTheServerGoesAway(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		s := &server{}
 		s.script = func(_ context.Context, j engine.Job, _ engine.Sink) error {
 			h.Exec(`UPDATE run SET cancel = TRUE WHERE id = $1`, j.RunID)
@@ -198,7 +198,7 @@ func TestCancelAsTheServerGoesAway(t *testing.T) {
 
 // TestAProbeThatPanics is a server that is away, and no more than that.
 func TestAProbeThatPanics(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		work(h, &hollow{script: paints}, quickProbes)
 		watch.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
 	})
@@ -210,7 +210,7 @@ func (hollow) Probe(context.Context) error { panic("nothing in it") }
 
 // TestNotesOutliveAWorker leaves a note, loses the worker, and finds it again.
 func TestNotesOutliveAWorker(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		left := make(chan string, 2)
 		dies := make(chan struct{})
 		stop := work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
@@ -253,7 +253,7 @@ func TestNotesOutliveAWorker(t *testing.T) {
 
 // TestALateNoteIsRefused has a worker that lost its run write a note.
 func TestALateNoteIsRefused(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		made := create(h, "cost", nil)
 		old := h.Claim("old")
 		h.Do(func(tx *sqldb.Tx) error {
@@ -295,7 +295,7 @@ func (e *remote) Abandon(_ context.Context, note string) error {
 // TestNobodyWaitsForItAnyMore ends work elsewhere whose run failed, or was
 // cancelled while it waited for another worker.
 func TestNobodyWaitsForItAnyMore(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		reached := make(chan struct{}, 1)
 		e := &remote{ended: make(chan string, 10), script: func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			if err := out.SaveCheckpoint(ctx, "job of "+j.RunID); err != nil {

@@ -17,7 +17,7 @@ import (
 // TestCancelHere has nobody look at the database now and then: the news alone
 // must do.
 func TestCancelHere(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		r := build(h, e, nil)
 		made := create(h, "cost", nil)
@@ -38,7 +38,7 @@ func TestCancelHere(t *testing.T) {
 }
 
 func TestCancelElsewhere(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		work(h, e, nil)
 		made := create(h, "cost", nil)
@@ -52,7 +52,7 @@ func TestCancelElsewhere(t *testing.T) {
 
 // TestCancelWhileItWaitsAgain cancels a run that its worker then hands back.
 func TestCancelWhileItWaitsAgain(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		made := create(h, "cost", nil)
 		h.Exec(`UPDATE run SET cancel = TRUE WHERE id = $1`, made.ID)
 		called := false
@@ -69,7 +69,7 @@ func TestCancelWhileItWaitsAgain(t *testing.T) {
 
 // TestAnEngineThatIsDeaf is left alone, and what it makes later is nobody's.
 func TestAnEngineThatIsDeaf(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		e.deaf = true
 		late := make(chan error, 1)
@@ -97,7 +97,7 @@ func TestAnEngineThatIsDeaf(t *testing.T) {
 func TestALateWorker(t *testing.T) {
 	for name, deaf := range map[string]bool{"that is told": false, "that is deaf": true} {
 		t.Run(name, func(t *testing.T) {
-			worlds(t, func(h *house) {
+			eachInstallation(t, func(h *installation) {
 				asleep := newStuck()
 				asleep.deaf = deaf
 				var calls atomic.Int64
@@ -134,7 +134,7 @@ func TestALateWorker(t *testing.T) {
 
 // TestTakingBackOnesOwn has a worker that was asleep find its own run lost.
 func TestTakingBackOnesOwn(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		r := build(h, e, nil)
 		start(h, r)

@@ -16,7 +16,7 @@ import (
 	"atelier/internal/testkit/watch"
 )
 
-type house = generationtest.House
+type installation = generationtest.Installation
 
 // script is an engine whose work is a function of the test.
 type script func(ctx context.Context, j engine.Job, out engine.Sink) error
@@ -62,16 +62,16 @@ func (s *stuck) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 }
 
-func worlds(t *testing.T, fn func(h *house)) {
+func eachInstallation(t *testing.T, fn func(h *installation)) {
 	t.Helper()
-	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		fn(h)
 		h.Tidy()
 	})
 }
 
 // build returns a runner with one engine. h notifies it of queued runs.
-func build(h *house, e engine.Engine, change func(*runner.Parts)) *runner.Runner {
+func build(h *installation, e engine.Engine, change func(*runner.Parts)) *runner.Runner {
 	p := runner.Parts{
 		DB: h.DB, Blobs: h.Blobs, Intake: h.Intake, Catalog: h.Catalog, Runs: h.Runs, Hub: h.Hub, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Pools:    map[string]engine.Pool{generationtest.Engine: {Engine: e, Parallel: 4}},
@@ -86,7 +86,7 @@ func build(h *house, e engine.Engine, change func(*runner.Parts)) *runner.Runner
 }
 
 // start runs a runner until stop is called, which waits for its end.
-func start(h *house, r *runner.Runner) (stop func()) {
+func start(h *installation, r *runner.Runner) (stop func()) {
 	h.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
 	ended := make(chan error, 1)
@@ -110,20 +110,20 @@ func start(h *house, r *runner.Runner) (stop func()) {
 }
 
 // work starts a runner with an engine.
-func work(h *house, e engine.Engine, change func(*runner.Parts)) (stop func()) {
+func work(h *installation, e engine.Engine, change func(*runner.Parts)) (stop func()) {
 	h.Helper()
 	return start(h, build(h, e, change))
 }
 
 // ended waits for the end of a run.
-func ended(h *house, id string) run.Run {
+func ended(h *installation, id string) run.Run {
 	h.Helper()
 	watch.Until(h.T, "the end of the run", func() bool { return h.Run(id).State.IsEnded() })
 	return h.Run(id)
 }
 
 // create creates a run of a new person with 100 tokens.
-func create(h *house, slug string, change func(*generation.Draft)) run.Run {
+func create(h *installation, slug string, change func(*generation.Draft)) run.Run {
 	h.Helper()
 	d := h.Draft(generationtest.Own(h.Person(100)), slug)
 	if change != nil {
@@ -132,7 +132,7 @@ func create(h *house, slug string, change func(*generation.Draft)) run.Run {
 	return h.Create(d)
 }
 
-func receive[T any](h *house, ch <-chan T, what string) (v T) {
+func receive[T any](h *installation, ch <-chan T, what string) (v T) {
 	h.Helper()
 	select {
 	case v = <-ch:

@@ -58,7 +58,7 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 		defer close(watched)
 		r.watchCancel(ctx, j, news)
 	}()
-	r.Hub.Notify(j.run.ID)
+	r.Hub.Notify(j.run.ID, j.run.AccountID)
 
 	out := newSink(work, r, j)
 	if j.run.Cancel { // cancelled while another worker had the run
@@ -135,6 +135,7 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 		if !e.Transient || try >= len(r.Retry) {
 			// People see only the message of the engine. The message is not
 			// logged, because it may repeat the prompt.
+			p.recordFailed(r.DB.Now(), e.Code)
 			r.Log.Warn("run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "cause", e.Unwrap())
 			return generation.Outcome{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}

@@ -27,7 +27,7 @@ import (
 // TestSuccess looks at what an engine is given and at what becomes of what it
 // makes.
 func TestSuccess(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		jobs := make(chan engine.Job, 1)
 		read := make(chan []byte, 3)
 		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
@@ -84,7 +84,7 @@ func TestSuccess(t *testing.T) {
 }
 
 func TestProgressIsSeen(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		next := make(chan func(engine.Sink))
 		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			for do := range next {
@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 		}, "OUTPUT_INVALID", "too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			worlds(t, func(h *house) {
+			eachInstallation(t, func(h *installation) {
 				work(h, c.engine, nil)
 				made := create(h, c.tool, nil)
 				r := ended(h, made.ID)
@@ -181,7 +181,7 @@ func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(
 // TestNotes has results say something about themselves: it is made one line, is
 // kept with the result, and is no part of what an earlier try left behind.
 func TestNotes(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		long := strings.Repeat("é", engine.MaxNote)
 		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			notes := []string{"1 of 2 words is unknown: <b>zeppelin</b>.", "", "two\nlines\x00\u202e", long}
@@ -214,7 +214,7 @@ func TestNotes(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		work(h, script(func(ctx context.Context, _ engine.Job, out engine.Sink) error {
 			return out.Output(ctx, engine.Result{Data: strings.NewReader("a fox")})
 		}), nil)
@@ -234,7 +234,7 @@ func TestAnotherTry(t *testing.T) {
 		state    run.State
 	}{"it comes back": {2, run.Succeeded}, "it does not": {3, run.Failed}} {
 		t.Run(name, func(t *testing.T) {
-			worlds(t, func(h *house) {
+			eachInstallation(t, func(h *installation) {
 				var calls atomic.Int64
 				work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
 					if err := picture(ctx, out, 1); err != nil {
@@ -272,7 +272,7 @@ func (f *flaky) Put(ctx context.Context, key string, r io.Reader) (int64, error)
 }
 
 func TestAStoreThatIsAway(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		store := &flaky{Store: h.Blobs}
 		store.away.Store(1)
 		work(h, paints, func(p *runner.Parts) {
@@ -290,7 +290,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 }
 
 func TestTimeLimit(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		work(h, e, nil)
 		r := ended(h, create(h, "quick", nil).ID)
@@ -330,7 +330,7 @@ func TestMoreThanAskedFor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			worlds(t, func(h *house) {
+			eachInstallation(t, func(h *installation) {
 				work(h, e, nil)
 				made := create(h, "many", nil) // two for 2 tokens each
 				r := ended(h, made.ID)
@@ -343,7 +343,7 @@ func TestMoreThanAskedFor(t *testing.T) {
 }
 
 func TestFewerThanAskedFor(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error { return picture(ctx, out, 1) }), nil)
 		made := create(h, "many", nil)
 		if r := ended(h, made.ID); r.State != run.Succeeded || r.TokensCharged != 2 || h.Balance(made.AccountID).Tokens != 98 {

@@ -22,7 +22,7 @@ import (
 // TestTransactionsNeverDeadlock has many people and nodes create, claim, poll,
 // cancel, hand back, take back and end runs at once.
 func TestTransactionsNeverDeadlock(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		if h.DB.Pool() == nil {
 			h.Skip("SQLite has one writer at a time")
 		}

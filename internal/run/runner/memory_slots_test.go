@@ -36,7 +36,7 @@ func greedy(bytes func(engine.Job) int64, inside chan<- string, gate <-chan stru
 // TestLargeRunsWaitOutside has one person's runs wait for memory: those of
 // others go on at the same engine, and what is too large for ever fails.
 func TestLargeRunsWaitOutside(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		const total = 400 << 20
 		var mu sync.Mutex
 		sizes := map[string]int64{}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		metrics := prometheus.NewRegistry()
 		results := make(chan error, 2)
 		results <- nil

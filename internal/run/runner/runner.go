@@ -39,6 +39,7 @@ import (
 	"atelier/internal/file/blob"
 	"atelier/internal/file/ingest"
 	"atelier/internal/run/generation"
+	"atelier/internal/run/node"
 	"atelier/internal/run/run"
 )
 
@@ -117,8 +118,9 @@ type pool struct {
 	// pool (see poolSlot).
 	outside chan struct{}
 
-	free             atomic.Bool   // a slot is free
-	unavailable      atomic.Bool   // the engine's server is unavailable
+	free             atomic.Bool // a slot is free
+	unavailable      atomic.Bool // the engine's server is unavailable
+	failure          atomic.Pointer[node.Failure]
 	foundUnavailable chan struct{} // signals that a run found the server unavailable
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 func TestLeasesAreRenewed(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		const lease = 600 * time.Millisecond
 		r := build(h, e, func(p *runner.Parts) { p.Lease = lease })
@@ -41,7 +41,7 @@ func TestLeasesAreRenewed(t *testing.T) {
 // TestWhatNobodyWorksOnIsNotKept gives a worker a run that it has no job for:
 // others must get it, however long the worker lives.
 func TestWhatNobodyWorksOnIsNotKept(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		h.Apply(map[string]string{
 			"cost":  generationtest.Manifest("cost"),
 			"other": "price: {type: FREE}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: other}\n",
@@ -81,7 +81,7 @@ func TestWhatNobodyWorksOnIsNotKept(t *testing.T) {
 
 // TestShutdown stops a runner in the middle of a job.
 func TestShutdown(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		stop := work(h, e, func(p *runner.Parts) { p.Drain = time.Millisecond })
 		made := create(h, "many", nil)
@@ -101,7 +101,7 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestDraining(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		stop := work(h, e, nil)
 		made := create(h, "many", nil)
@@ -122,7 +122,7 @@ func TestDraining(t *testing.T) {
 
 // TestLostRuns leaves runs to workers that die.
 func TestLostRuns(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		r := build(h, paints, func(p *runner.Parts) { p.Attempts = 2 })
 		made := create(h, "cost", nil)
 		stays := func(what string, state run.State) {
@@ -175,7 +175,7 @@ func TestLostRuns(t *testing.T) {
 
 // TestManyLostRuns is more than one batch.
 func TestManyLostRuns(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		r := build(h, paints, nil)
 		d := h.Draft(generationtest.Own(h.Person(0)), "free")
 		for range 101 {
@@ -196,7 +196,7 @@ func TestManyLostRuns(t *testing.T) {
 }
 
 func TestWaitingTooLong(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		r := build(h, paints, func(p *runner.Parts) { p.Pools = nil })
 		made := create(h, "cost", nil)
 		h.Pass(time.Hour)
@@ -213,7 +213,7 @@ func TestWaitingTooLong(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		var now, most atomic.Int64
 		e := newStuck()
 		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
@@ -246,7 +246,7 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestNotice(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		r := build(h, e, func(p *runner.Parts) {
 			p.Pools = map[string]engine.Pool{generationtest.Engine: {Engine: e, Parallel: 1}}

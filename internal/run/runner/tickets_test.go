@@ -15,7 +15,7 @@ import (
 )
 
 // background runs something until the test ends.
-func background(h *house, run func(context.Context)) {
+func background(h *installation, run func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
 	done := make(chan struct{})
 	go func() { defer close(done); run(ctx) }()
@@ -24,7 +24,7 @@ func background(h *house, run func(context.Context)) {
 
 // TestTickets creates runs on a node that has no engines.
 func TestTickets(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		if h.DB.Pool() == nil {
 			return // one node has all
 		}
@@ -66,7 +66,7 @@ func TestTickets(t *testing.T) {
 }
 
 func TestATicketThatIsNone(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		r := build(h, paints, nil)
 		for _, args := range []string{"", `"`, `x`, `{}`} {
 			if err := r.TicketHandler().Do(h.Context(), queue.Work{Args: []byte(args)}); err == nil {
@@ -79,7 +79,7 @@ func TestATicketThatIsNone(t *testing.T) {
 
 // TestWhoIsTold counts the tickets for runs that this node can take itself.
 func TestWhoIsTold(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		log := slog.New(slog.DiscardHandler)
 		jobs, err := queue.Open(h.DB, queue.Options{Now: time.Now, Log: log})
 		h.OK(err)

@@ -18,14 +18,14 @@ engine: {name: imgae}
 `
 
 // had lets somebody say that they have an engine, who is gone then.
-func had(h *house, names ...string) {
+func had(h *installation, names ...string) {
 	h.Helper()
 	h.OK(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error { return run.ReportServed(h.Context(), tx, names) }))
 }
 
 // TestAnEngineThatNobodyHas fails its runs at once and takes nothing for them.
 func TestAnEngineThatNobodyHas(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		h.Apply(map[string]string{"missing": missing})
 		work(h, paints, nil)
 		watch.Until(h.T, "the runner says what it has", func() bool { return h.Count(`SELECT count(*) FROM engine_served`) == 1 })
@@ -47,7 +47,7 @@ func TestAnEngineThatNobodyHas(t *testing.T) {
 // TestANodeThatRestarts has its runs wait, until it has been gone for long and
 // somebody could have seen it all that time.
 func TestANodeThatRestarts(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		h.Apply(map[string]string{"missing": missing})
 		had(h, "imgae")
 		r := build(h, paints, nil)
@@ -80,7 +80,7 @@ func TestANodeThatRestarts(t *testing.T) {
 // TestWhoTakesRunsHasTheirEngine although they never said so, as nodes of an older
 // release do.
 func TestWhoTakesRunsHasTheirEngine(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		create(h, "cost", nil)
 		h.Claim("an older node")
 		made := create(h, "cost", nil)

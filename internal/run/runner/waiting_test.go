@@ -46,7 +46,7 @@ func (s *busyServer) Run(ctx context.Context, j engine.Job, out engine.Sink) err
 }
 
 // status returns a run as the API shows it.
-func status(h *house, r run.Run) generation.RunJSON {
+func status(h *installation, r run.Run) generation.RunJSON {
 	h.Helper()
 	rec, err := h.Runs.GetStatus(h.Context(), r.AccountID, r.ID)
 	h.OK(err)
@@ -55,7 +55,7 @@ func status(h *house, r run.Run) generation.RunJSON {
 
 // waitsAt waits until the API shows that a run waits at a position of its
 // server's queue. The position 0 is shown as unknown.
-func waitsAt(h *house, r run.Run, position int64) generation.RunJSON {
+func waitsAt(h *installation, r run.Run, position int64) generation.RunJSON {
 	h.Helper()
 	var now generation.RunJSON
 	watch.Until(h.T, "the position in the server's queue", func() bool {
@@ -71,7 +71,7 @@ func waitsAt(h *house, r run.Run, position int64) generation.RunJSON {
 // TestWaitingAtTheServer has a run wait for longer than its tool may work. The
 // wait is shown, and is no part of any time that is measured.
 func TestWaitingAtTheServer(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newBusyServer()
 		work(h, e, nil)
 		begun := time.Now()
@@ -106,7 +106,7 @@ func TestWaitingAtTheServer(t *testing.T) {
 // TestWaitingOverTries has an engine fail temporarily after a wait: neither the
 // wait of the first try nor that of the second counts as work.
 func TestWaitingOverTries(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		waits := script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			out.Queued(1)
 			select {
@@ -129,7 +129,7 @@ func TestWaitingOverTries(t *testing.T) {
 
 // TestWorkAfterAWaitIsLimited has an engine work for too long after a wait.
 func TestWorkAfterAWaitIsLimited(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		work(h, script(func(ctx context.Context, _ engine.Job, out engine.Sink) error {
 			out.Queued(1)
 			out.Progress(0)
@@ -145,7 +145,7 @@ func TestWorkAfterAWaitIsLimited(t *testing.T) {
 
 // TestTheWaitIsLimited has a server whose queue never ends.
 func TestTheWaitIsLimited(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newBusyServer()
 		work(h, e, func(p *runner.Parts) { p.QueueTimeout = 700 * time.Millisecond })
 		made := create(h, "cost", nil)
@@ -166,8 +166,9 @@ func TestTheWaitIsLimited(t *testing.T) {
 }
 
 func TestCancelWhileItWaitsAtTheServer(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newBusyServer()
+		e.left = make(chan error) // the engine leaves, and its worker ends the run, only after the answer to the cancel was read
 		work(h, e, nil)
 		made := create(h, "cost", nil)
 		e.positions <- 4
@@ -188,7 +189,7 @@ func TestCancelWhileItWaitsAtTheServer(t *testing.T) {
 // TestAWorkerThatStopsHandsTheWaitOver has the worker stop while its run waits:
 // the run is queued again, and has not started.
 func TestAWorkerThatStopsHandsTheWaitOver(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		e := newBusyServer()
 		stop := work(h, e, func(p *runner.Parts) { p.Drain = time.Millisecond })
 		made := create(h, "quick", nil)
@@ -218,7 +219,7 @@ func (probed) Probe(context.Context) error { return engine.FailTransient(engine.
 // waited in its queue for longer than the tool may work: the run waits for the
 // server, because it has not worked for that long.
 func TestAServerThatGoesAwayAfterAWait(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachInstallation(t, func(h *installation) {
 		const wait = 1200 * time.Millisecond // longer than the tool may work
 		r := build(h, probed{func(ctx context.Context, _ engine.Job, out engine.Sink) error {
 			out.Queued(1)

@@ -31,7 +31,7 @@ import (
 )
 
 // patience limits the duration of every action.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Browser is one window. Its methods fail the test if they do not succeed within
 // patience.
@@ -44,13 +44,29 @@ type Browser struct {
 	headers network.Headers
 	dialogs []string
 	errors  []string
+
+	clicks   int // of ClickOn
+	keysOnly bool
 }
 
 // Open opens a window that closes with the test.
 func Open(t testing.TB) *Browser {
 	t.Helper()
 	chromium := servers.Need(t, "browser", "ATELIER_TEST_BROWSER", start)
-	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
+	return open(t, chromium, chromedp.WithNewBrowserContext())
+}
+
+// OpenTab opens another tab, with the same cookies and storage. It closes with
+// the test.
+func (b *Browser) OpenTab() *Browser {
+	b.t.Helper()
+	return open(b.t, b.ctx)
+}
+
+// open opens a window or a tab.
+func open(t testing.TB, parent context.Context, options ...chromedp.ContextOption) *Browser {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(parent, options...)
 	t.Cleanup(cancel)
 	b := &Browser{t: t, ctx: ctx}
 	// The window closes when the context of its first run ends.

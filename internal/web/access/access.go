@@ -8,13 +8,18 @@
 //	                 has USE_PLUGINS and accepts the
 //	                 device's kind of plugin
 //	web token        personal account; teams              Lasting
-//	personal token   personal account                     SignedIn, Leaving
+//	personal token   personal account                     SignedIn, Leaving,
+//	                                                      Operating
 //	company token    teams of its company that the        SignedIn, Leaving,
-//	                 person is a member of                Personal
+//	                 person is a member of                Operating, Personal
 //
 // A web token is an ID token of a browser session, for the service's own
 // pages. It lives for minutes in the memory of a script, so it must not create
 // anything that lasts longer than the session.
+//
+// Routes for operators (Operating) concern all accounts. They accept ID tokens
+// and web tokens of the people whom the setting operators names, if their
+// e-mail address is verified. Others get FORBIDDEN with the reason operator.
 //
 // Reports cover a whole company. The checks for them run in the order of the
 // columns below. If a check fails, the response is FORBIDDEN with the name of
@@ -75,6 +80,8 @@ type Gate struct {
 	// RequireVerified restricts people whose e-mail address is not verified to
 	// requests that only read.
 	RequireVerified bool
+	// Operators are the people who may operate the installation.
+	Operators principal.Operators
 	// RefuseOAuthReports refuses ID tokens for usage reports.
 	RefuseOAuthReports bool
 	Now                func() time.Time
@@ -95,7 +102,8 @@ func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (principal.Princi
 // with the data from the database that authorization needs.
 type authenticated struct {
 	principal.Principal
-	verified bool // whether the e-mail address is verified
+	email    string // empty for access tokens
+	verified bool   // whether the e-mail address is verified
 	used     time.Time
 }
 
@@ -114,6 +122,9 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 	if unverified && !r.acceptsUnverified(p.Reads) {
 		return who.Principal, principal.ErrUnverified
 	}
+	if r.Operator && !g.Operators.Admits(who.Credential, who.email, who.verified) {
+		return who.Principal, errNoOperator
+	}
 
 	var admitted principal.Principal
 	var err error
@@ -126,6 +137,7 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 		return who.Principal, err
 	}
 	admitted.Unverified = unverified
+	admitted.Operator = r.Operator
 	for i := range admitted.Others {
 		admitted.Others[i].Unverified = unverified
 	}
@@ -135,6 +147,11 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 // errBrowser is returned to web tokens on routes that create a lasting secret
 // or delete the account.
 var errBrowser = fault.New(fault.Forbidden, "A page in the browser cannot do this for you. Use the account pages.").With("reason", "browser")
+
+// errNoOperator is returned to people who do not operate the installation. It
+// does not say whether they lack the permission or a verified e-mail address,
+// so that it reveals no address of an operator.
+var errNoOperator = fault.New(fault.Forbidden, "Only operators of this installation can do this.").With("reason", "operator")
 
 // acceptsKind reports whether a rule accepts the caller's kind of credential.
 func (g *Gate) acceptsKind(r Rule, who principal.Principal) bool {
@@ -196,7 +213,7 @@ func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, de
 		Plugin:     d.PluginKind,
 		Address:    address,
 	}
-	return authenticated{Principal: who, verified: d.Verified, used: d.LastUsed}, nil
+	return authenticated{Principal: who, email: d.Email, verified: d.Verified, used: d.LastUsed}, nil
 }
 
 // identifySession reads the browser session and the person of a web token from
@@ -215,7 +232,7 @@ func (g *Gate) identifySession(ctx context.Context, q sqldb.Querier, personID, s
 		Plugin:     principal.Studio,
 		Address:    address,
 	}
-	return authenticated{Principal: who, verified: s.Verified, used: s.LastUsed}, nil
+	return authenticated{Principal: who, email: s.Email, verified: s.Verified, used: s.LastUsed}, nil
 }
 
 // identifyToken reads an access token and its owner from the database, and

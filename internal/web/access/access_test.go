@@ -27,9 +27,9 @@ import (
 
 const anna = "anna@example.com"
 
-// world is an installation with Anna, who is in a team and has a credential of
+// fixture is an installation with Anna, who is in a team and has a credential of
 // every kind.
-type world struct {
+type fixture struct {
 	t     testing.TB
 	site  *accounttest.Site
 	clock atomic.Int64 // since begin
@@ -42,13 +42,13 @@ type world struct {
 
 var begin = time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
 
-func (w *world) now() time.Time       { return begin.Add(time.Duration(w.clock.Load())) }
-func (w *world) pass(d time.Duration) { w.clock.Add(int64(d)) }
+func (w *fixture) now() time.Time       { return begin.Add(time.Duration(w.clock.Load())) }
+func (w *fixture) pass(d time.Duration) { w.clock.Add(int64(d)) }
 
-// build makes a world where Anna's address is verified or not.
-func build(t testing.TB, engine string, verified bool, o accounttest.Options) *world {
+// build makes a fixture where Anna's address is verified or not.
+func build(t testing.TB, engine string, verified bool, o accounttest.Options) *fixture {
 	t.Helper()
-	w := &world{t: t}
+	w := &fixture{t: t}
 	o.Now = w.now
 	w.site = accounttest.New(t, dbtest.OpenAt(t, dbtest.URL(t, engine), w.now), o)
 	p, err := w.site.Accounts.SignUp.CreatePerson(t.Context(), anna, accounttest.Password, verified)
@@ -66,7 +66,7 @@ func build(t testing.TB, engine string, verified bool, o accounttest.Options) *w
 	return w
 }
 
-func each(t *testing.T, fn func(t *testing.T, w *world)) {
+func each(t *testing.T, fn func(t *testing.T, w *fixture)) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -77,7 +77,7 @@ func each(t *testing.T, fn func(t *testing.T, w *world)) {
 }
 
 // admit presents a token, and the teams that team_id names.
-func (w *world) admit(r access.Rule, token string, team ...string) (principal.Principal, error) {
+func (w *fixture) admit(r access.Rule, token string, team ...string) (principal.Principal, error) {
 	return w.site.Gate.Admit(w.t.Context(), r, access.Presented{Authorization: []string{"Bearer " + token}, TeamID: team, Address: "192.0.2.1"})
 }
 
@@ -103,7 +103,7 @@ func accountOf(p principal.Principal) principal.Principal {
 }
 
 func TestAccounts(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		mine, theirs := principal.Principal{AccountID: w.anna}, principal.Principal{AccountID: w.team, TeamID: w.team, CompanyID: w.company}
 		var none principal.Principal
 		for _, x := range []struct {
@@ -149,7 +149,7 @@ func TestAccounts(t *testing.T) {
 // TestCompanies holds the rule of reports against credentials and companies. That
 // plan and permission come after the company is in the order of the cases.
 func TestCompanies(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		foreign := w.site.Company("Foreign", company.EnterprisePlan)
 		set := func(plan company.Plan, perms ...company.Permission) {
 			w.site.Admit(w.company, anna, perms...)
@@ -223,7 +223,7 @@ func TestCompanies(t *testing.T) {
 }
 
 func TestCallers(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for kind, want := range map[principal.Kind]principal.Principal{
 			principal.IDToken:       {Credential: principal.Credential{ID: w.device.DeviceID, Provider: "password"}, Plugin: "blender"},
 			principal.PersonalToken: {Credential: principal.Credential{ID: w.tokenID}},
@@ -245,7 +245,7 @@ func TestCallers(t *testing.T) {
 }
 
 func TestDeviceIDs(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		own, other := w.device.DeviceID, w.site.Device(w.anna, "").DeviceID
 		for _, x := range []struct {
 			name   string
@@ -273,7 +273,7 @@ func TestDeviceIDs(t *testing.T) {
 // TestRecordsDecide changes what is known about a person and a device behind
 // the back of those who end credentials.
 func TestRecordsDecide(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		suspend := func(on bool) {
 			if err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return person.SetSuspended(t.Context(), tx, w.anna, on) }); err != nil {
 				t.Fatal(err)
@@ -327,7 +327,7 @@ func TestVerifiedAddresses(t *testing.T) {
 		{"leaving", access.Leaving, all[:1], false, false},
 		{"leaving a device", access.LeavingDevice, all[:1], false, false},
 	}
-	check := func(w *world, demanded bool) {
+	check := func(w *fixture, demanded bool) {
 		w.t.Helper()
 		for _, r := range rules {
 			for _, kind := range r.kinds {
@@ -364,7 +364,7 @@ func TestVerifiedAddresses(t *testing.T) {
 }
 
 func TestLastUsed(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		personal := func() time.Time {
 			all, err := w.site.Accounts.AccessTokens.ListTokens(t.Context(), w.anna, nil, 10)
 			if err != nil {
@@ -427,7 +427,7 @@ func TestLastUsed(t *testing.T) {
 }
 
 func TestFirstUseIsRecordedOnce(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		used := func() (tokens []string) {
 			err := w.site.DB.Read(t.Context(), func(tx *sqldb.Tx) error {
 				all, err := audit.List(t.Context(), tx, audit.Filter{PersonID: w.anna, Limit: 100})
@@ -469,7 +469,7 @@ func TestFirstUseIsRecordedOnce(t *testing.T) {
 // TestUncheckedIsRefused takes the database away: what cannot be checked lets
 // nobody in.
 func TestUncheckedIsRefused(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		for _, token := range w.tokens {
 			if _, err := w.admit(access.Identity, token); err != nil {
 				t.Fatal(err)

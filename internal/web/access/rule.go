@@ -53,6 +53,9 @@ type Rule struct {
 	// Lasting routes create a secret that outlives a browser session, or delete
 	// the account. They refuse web tokens.
 	Lasting bool
+	// Operator routes concern the whole installation. They are only for the
+	// people whom the setting operators names, with a verified e-mail address.
+	Operator bool
 	// NamesDevice routes use the X-Device-Id header as the device to act on,
 	// and do not compare it with the credential.
 	NamesDevice bool
@@ -91,6 +94,9 @@ var (
 	// Lasting is for creating and replacing credentials, and for deleting the
 	// account.
 	Lasting = Rule{Kinds: []principal.Kind{principal.IDToken}, Lasting: true}
+	// Operating is for operating the installation: its state, and the work and
+	// accounts of all people.
+	Operating = Rule{Kinds: []principal.Kind{principal.IDToken}, Operator: true}
 	// Leaving is for signing out, which revokes the caller's own credential.
 	Leaving = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true}
 	// LeavingDevice is for signing out a device that the request names.

@@ -11,6 +11,7 @@ import (
 
 	"atelier/internal/account"
 	"atelier/internal/account/companyadmin"
+	"atelier/internal/account/operator"
 	"atelier/internal/account/personaldata"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/pubsub"
@@ -21,6 +22,8 @@ import (
 	"atelier/internal/file/blob"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
+	"atelier/internal/file/resumable"
+	"atelier/internal/money/ledger"
 	"atelier/internal/money/report"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/session"
@@ -30,12 +33,15 @@ import (
 	"atelier/internal/web/api/boards"
 	"atelier/internal/web/api/companies"
 	"atelier/internal/web/api/devices"
+	"atelier/internal/web/api/events"
 	"atelier/internal/web/api/filebody"
 	"atelier/internal/web/api/generations"
 	"atelier/internal/web/api/invitations"
+	ledgerapi "atelier/internal/web/api/ledger"
 	libraryapi "atelier/internal/web/api/library"
 	"atelier/internal/web/api/me"
 	"atelier/internal/web/api/media"
+	operatorapi "atelier/internal/web/api/operator"
 	"atelier/internal/web/api/reports"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/sessions"
@@ -55,6 +61,7 @@ type Parts struct {
 	Boards       *board.Boards
 	Intake       *ingest.Pipeline
 	Library      *library.Library
+	Resumable    *resumable.Service
 	PersonalData *personaldata.Service
 	Links        library.URLSigner
 	Secrets      *webhook.Secrets
@@ -66,6 +73,8 @@ type Parts struct {
 	Limits       Limits
 	// Origins are the web origins whose pages may use the API (CORS).
 	Origins []string
+	// Installation is shown to operators.
+	Installation operatorapi.Installation
 	// Space returns an error while the disk is nearly full, for requests that
 	// store files. nil means that there is no such check.
 	Space func() error
@@ -122,19 +131,29 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 		Now:             p.Now,
 	}
 
+	boardsHandler := &boards.Handler{
+		Boards:  p.Boards,
+		Links:   p.Links,
+		Streams: streams,
+		Moves:   throttle.New(boards.MovesPerMinute, p.Now),
+		Pages:   pages,
+		JSON:    jsonLimits,
+	}
+	feed := events.NewFeed(events.FeedParts{
+		DB:     p.DB,
+		Runs:   p.Runs,
+		Hub:    p.Hub,
+		Boards: p.Boards,
+		Grants: p.Accounts.Grants,
+	})
+
 	return []resource{
 		&accesstokens.Handler{
 			Tokens: p.Accounts.AccessTokens,
 			Pages:  pages,
 			JSON:   jsonLimits,
 		},
-		&boards.Handler{
-			Boards:  p.Boards,
-			Links:   p.Links,
-			Streams: streams,
-			Pages:   pages,
-			JSON:    jsonLimits,
-		},
+		boardsHandler,
 		&companies.Handler{
 			Companies: p.Companies,
 			Pages:     pages,
@@ -147,6 +166,12 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Pages:   pages,
 			JSON:    jsonLimits,
 			Guesses: throttle.New(devices.GuessesPerMinute, p.Now),
+		},
+		&events.Handler{
+			Feed:    feed,
+			Boards:  boardsHandler,
+			Links:   p.Links,
+			Streams: streams,
 		},
 		&generations.Handler{
 			Runs:         p.Runs,
@@ -166,12 +191,18 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Pages:     pages,
 			JSON:      jsonLimits,
 		},
+		&ledgerapi.Handler{
+			History: &ledger.History{DB: p.DB},
+			Catalog: p.Catalog,
+			Pages:   pages,
+			Now:     p.Now,
+		},
 		&libraryapi.Handler{
 			Library: p.Library,
 			Catalog: p.Catalog,
 			Links:   p.Links,
 			Pages:   pages,
-			Deleted: ended.DropAll,
+			Changed: ended.DropAll,
 		},
 		&me.Handler{
 			Profiles:     p.Accounts.Profiles,
@@ -181,11 +212,20 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Now:          p.Now,
 		},
 		&media.Handler{
-			Library: p.Library,
-			Links:   p.Links,
-			Blobs:   p.Blobs,
-			Files:   verifier,
-			Now:     p.Now,
+			Library:   p.Library,
+			Links:     p.Links,
+			Blobs:     p.Blobs,
+			Files:     verifier,
+			Now:       p.Now,
+			AppOrigin: otherOrigin(p.Accounts.Settings.AppURL, p.Links.BaseURL),
+		},
+		&operatorapi.Handler{
+			Operator:     &operator.Service{DB: p.DB, Runs: p.Runs, Grants: p.Accounts.Grants, Operators: p.Accounts.Settings.Operators},
+			Catalog:      p.Catalog,
+			Installation: p.Installation,
+			Pages:        pages,
+			JSON:         jsonLimits,
+			MaxKeyLength: p.Limits.KeyLength,
 		},
 		&reports.Handler{
 			Reports: &report.Service{DB: p.DB},
@@ -218,6 +258,11 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Files:   files,
 			Links:   p.Links,
 			Pages:   pages,
+		},
+		&uploads.ResumableHandler{
+			Resumable:    p.Resumable,
+			Files:        files,
+			MaxKeyLength: p.Limits.KeyLength,
 		},
 		&webhooks.Handler{
 			DB:      p.DB,

@@ -37,6 +37,7 @@ import (
 	"atelier/internal/run/runner"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/apitest"
+	"atelier/internal/web/api/operator"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
@@ -78,6 +79,7 @@ func startService(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	s.parts = api.Parts{
 		Gate: s.site.Gate, Accounts: s.site.Accounts, Companies: s.site.Companies, PersonalData: &personaldata.Service{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
+	s.parts.Installation = operator.Installation{Version: "2.0.0-test", Started: db.Now(), StorageState: func() string { return "ok" }}
 	s.parts.Space = func() error {
 		if s.full.Load() {
 			return fault.New(fault.Unavailable, "The disk is full.")
@@ -89,7 +91,7 @@ func startService(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(httpd.New(h, httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
+	server := httptest.NewUnstartedServer(httpd.New(h, httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now, DatabaseBudget: time.Minute}))
 	server.Listener = counted{server.Listener, s.arrived}
 	server.Start()
 	s.shut = server.Close
@@ -200,7 +202,7 @@ func TestRoutesAreTheDocuments(t *testing.T) {
 		}
 		for _, op := range c.ListOperations() {
 			method, path, _ := strings.Cut(op, " ")
-			a := s.sendRequest(method, strings.NewReplacer("{tool_id}", "abcdefghij0123456789").Replace(path))
+			a := s.sendRequest(method, strings.NewReplacer("{tool_id}", "abcdefghij0123456789").Replace(path)+"?"+queries[op])
 			if a.StatusCode == http.StatusMethodNotAllowed || a.StatusCode == 404 && !strings.Contains(path, "{") {
 				t.Errorf("%s is in the document and answers %d", op, a.StatusCode)
 			}
@@ -462,6 +464,9 @@ func TestDetail(t *testing.T) {
 		if again := s.sendRequest("GET", "/api/v2/tools/"+list.Data[0].ID); !bytes.Equal(again.body, a.body) {
 			t.Error("two reads of one tool differ")
 		}
+		if bySlug := s.sendRequest("GET", "/api/v2/tools/everything"); !bytes.Equal(bySlug.body, a.body) {
+			t.Errorf("the tool by its slug = %d %s, want the same as by its id", bySlug.StatusCode, bySlug.body)
+		}
 		kits := s.sendRequest("GET", "/api/v2/kits")
 		checkGolden(t, "kits.json", kits.body, list.Data[0].ID)
 
@@ -658,6 +663,9 @@ func TestHidden(t *testing.T) {
 		hidden, missing := s.sendRequest("GET", "/api/v2/tools/"+id), s.sendRequest("GET", "/api/v2/tools/abcdefghij0123456789")
 		if hidden.StatusCode != 404 || hidden.readError(t).Message != missing.readError(t).Message {
 			t.Errorf("hidden = %s, missing = %s, want the same", hidden.body, missing.body)
+		}
+		if bySlug := s.sendRequest("GET", "/api/v2/tools/team"); bySlug.StatusCode != 404 {
+			t.Errorf("a hidden tool by its slug = %d %s, want 404", bySlug.StatusCode, bySlug.body)
 		}
 		kits := getJSON[wire.KitList](s, "/api/v2/kits")
 		if len(kits.Data) != 1 || kits.Data[0].Label != "Mixed" || len(kits.Data[0].Tools) != 1 || kits.Data[0].DefaultToolID != kits.Data[0].Tools[0].Tool.ID {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"atelier/internal/web/api/rest"
+	"atelier/internal/web/httpd"
 )
 
 // Headers of CORS (https://fetch.spec.whatwg.org/#http-cors-protocol) that are
@@ -14,12 +15,14 @@ var (
 	// corsRequestHeaders lists the request headers that pages may send in
 	// addition to the CORS-safelisted ones.
 	corsRequestHeaders = strings.Join([]string{
-		"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Range", "X-Device-Id", "traceparent", "tracestate",
+		"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Range", "Tus-Resumable",
+		"Upload-Checksum", "Upload-Length", "Upload-Metadata", "Upload-Offset", "X-Device-Id", "traceparent", "tracestate",
 	}, ", ")
 	// corsExposed lists the response headers that pages may read.
 	corsExposed = strings.Join([]string{
 		"Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Idempotent-Replayed", "Location", "RateLimit", "RateLimit-Policy",
-		"Retry-After", "WWW-Authenticate", "X-Trace-Id",
+		"Retry-After", "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires", "Upload-Id",
+		"Upload-Length", "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Trace-Id",
 	}, ", ")
 )
 
@@ -31,8 +34,9 @@ const (
 )
 
 // allowOrigins allows pages of the configured origins to read every response,
-// including errors. It does not send Access-Control-Allow-Credentials, so
-// browsers do not let pages read responses to requests with cookies.
+// including errors. It does not send
+// Access-Control-Allow-Credentials, so browsers do not let pages read responses
+// to requests with cookies.
 func (s *server) allowOrigins(next http.Handler) http.Handler {
 	if len(s.origins) == 0 {
 		return next
@@ -65,4 +69,14 @@ func (s *server) servePreflight(path, methods string) http.Handler {
 		header.Del("Access-Control-Expose-Headers")
 		return rest.NoContent(w)
 	})
+}
+
+// otherOrigin returns the origin of the app's pages if files have another one,
+// and "" if both are the same or a URL is invalid.
+func otherOrigin(appURL, mediaURL string) string {
+	app := httpd.Origin(appURL)
+	if app == httpd.Origin(mediaURL) {
+		return ""
+	}
+	return app
 }

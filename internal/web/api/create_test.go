@@ -31,7 +31,11 @@ func TestCreateIsAccepted(t *testing.T) {
 		if p := a.Header.Get("RateLimit-Policy"); p != `"minute";q=10;w=60, "hour";q=100;w=3600` {
 			t.Errorf("RateLimit-Policy is %q", p)
 		}
-		rec := getJSON[wire.Generation](m.service, "/api/v2/generate/"+got.RequestID)
+		poll := m.sendRequest("GET", "/api/v2/generate/"+got.RequestID).checkStatus(t, "poll", 200, "")
+		rec := decodeAnswer[wire.Generation](t, poll)
+		if poll.Header.Get("Retry-After") != "2" || rec.RetryAfterSeconds != 2 {
+			t.Errorf("pending with Retry-After %q: %s", poll.Header.Get("Retry-After"), poll.body)
+		}
 		if rec.TokensHeld != 9 || rec.NumResults != 3 || rec.Stage == nil || *rec.Stage != "queued" || string(rec.Metadata) != "null" {
 			t.Errorf("record = %+v", rec)
 		}

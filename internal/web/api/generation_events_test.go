@@ -70,6 +70,7 @@ func (s *stream) next() (e event, ok bool) {
 			e.name = value
 		case "data":
 			e.data += value
+		case "retry":
 		case "":
 			if e != (event{}) && value == "" {
 				return e, true

@@ -32,6 +32,8 @@ const (
 	ofCompany = "company" // an ID token, and what its person may in the company
 	ofAccount = "account" // any credential; team_id selects the account
 	ofLeaver  = "leaver"  // an ID token of somebody who is in no company
+
+	ofOperator = "operator" // an ID token of an operator
 )
 
 // heldRoutes are all routes with a credential and a body, with a request to each
@@ -56,11 +58,14 @@ var heldRoutes = []struct {
 	{"POST /generate", ofAccount, `{create}`},
 	{"POST /generate/preview-cost", ofAccount, `{create}`},
 	{"POST /uploads", ofAccount, `{picture}`},
+	{"PATCH /uploads/resumable/{resumable_id}", ofAccount, `{picture}`},
 	{"POST /boards", ofAccount, `{"name":"Other"}`},
 	{"PATCH /boards/{board_id}", ofAccount, `{"name":"Other"}`},
 	{"POST /boards/{board_id}/nodes", ofAccount, `{"kind":"TEXT","text":"x"}`},
 	{"PATCH /boards/{board_id}/nodes", ofAccount, `{"update":[{"id":"{node_id}","x":1}]}`},
 	{"PATCH /boards/{board_id}/nodes/{node_id}", ofAccount, `{"x":1}`},
+	{"PUT /boards/{board_id}/presence", ofAccount, `{"cursor":{"x":1,"y":2}}`},
+	{"POST /operator/grants", ofOperator, `{"account_id":"{anna}","tokens":1,"reason":"x"}`},
 }
 
 // heldWay is one way to take something away.
@@ -84,16 +89,17 @@ var roleChanged = outcome{503, "UPSTREAM_UNAVAILABLE", "role_changed"}
 // heldWays are all ways to take from a caller what lets their request in, with
 // what the request is answered then. "nothing" proves that it would succeed.
 var heldWays = []heldWay{
-	{"nothing", []string{ofPerson, ofCompany, ofAccount, ofLeaver}, byIDToken, false, "", nil, letIn},
+	{"nothing", []string{ofPerson, ofCompany, ofAccount, ofLeaver, ofOperator}, byIDToken, false, "", nil, letIn},
 	{"nothing, for the team", []string{ofAccount}, byIDToken, true, "", nil, letIn},
 	{"nothing, by personal token", []string{ofAccount}, byPersonal, false, "", nil, letIn},
 	{"nothing, by company token", []string{ofAccount}, byCompanyX, true, "", nil, letIn},
 
-	{"the device is revoked", []string{ofPerson, ofCompany, ofAccount, ofLeaver}, byIDToken, false, "", (*held).revokeDevice, noCredential},
-	{"signed out everywhere", []string{ofPerson, ofCompany, ofAccount, ofLeaver}, byIDToken, false, "", (*held).signOut, noCredential},
-	{"another password", []string{ofPerson, ofCompany, ofAccount, ofLeaver}, byIDToken, false, "", (*held).resetPassword, noCredential},
-	{"suspended", []string{ofPerson, ofCompany, ofAccount, ofLeaver}, byIDToken, false, "", (*held).suspend, noCredential},
+	{"the device is revoked", []string{ofPerson, ofCompany, ofAccount, ofLeaver, ofOperator}, byIDToken, false, "", (*held).revokeDevice, noCredential},
+	{"signed out everywhere", []string{ofPerson, ofCompany, ofAccount, ofLeaver, ofOperator}, byIDToken, false, "", (*held).signOut, noCredential},
+	{"another password", []string{ofPerson, ofCompany, ofAccount, ofLeaver, ofOperator}, byIDToken, false, "", (*held).resetPassword, noCredential},
+	{"suspended", []string{ofPerson, ofCompany, ofAccount, ofLeaver, ofOperator}, byIDToken, false, "", (*held).suspend, noCredential},
 
+	{"the address is another", []string{ofOperator}, byIDToken, false, "", (*held).changeAddress, noOperator},
 	{"company permissions are taken", []string{ofCompany}, byIDToken, false, "", (*held).takePermissions, noPermission},
 	{"removed from the company", []string{ofCompany}, byIDToken, false, "", (*held).removeFromCompany, notFound},
 	{"removed from the team", []string{ofAccount}, byIDToken, true, "", (*held).removeFromTeam, notMember},
@@ -150,6 +156,11 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 				second:     accounttest.New(t, dbtest.Open(t, address), accounttest.Options{}),
 				client:     apitest.Client(t),
 			}
+			var operators []string
+			for n := range 10_000 {
+				operators = append(operators, castawayEmail(int64(n)))
+			}
+			h.site.Gate.Operators = principal.NewOperators(operators)
 			h.client.Transport = &http.Transport{ExpectContinueTimeout: time.Minute}
 			rounds := heldRounds(t)
 			h.tryAll(rounds, engine == "postgres" || rounds > 1)
@@ -258,6 +269,10 @@ func (h *held) try(way, route int) (outcome, string, error) {
 	if rt.route == "POST /uploads" {
 		kind, text = "image/png", string(picture(8, 8))
 	}
+	resumes := strings.Contains(rt.route, "/resumable/")
+	if resumes {
+		kind, text = "application/offset+octet-stream", string(picture(8, 8))
+	}
 	query := ""
 	if w.team && rt.sort == ofAccount {
 		query = "?" + url.Values{"team_id": {c.team}}.Encode()
@@ -277,6 +292,13 @@ func (h *held) try(way, route int) (outcome, string, error) {
 	r.ContentLength = int64(len(text))
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set("Authorization", "Bearer "+c.token)
+	if rt.sort == ofOperator {
+		r.Header.Set("Idempotency-Key", c.id)
+	}
+	if resumes {
+		r.Header.Set("Tus-Resumable", "1.0.0")
+		r.Header.Set("Upload-Offset", "0")
+	}
 	// The server asks for the body when the handler reads it: from then on the
 	// request has been let in.
 	r.Header.Set("Expect", "100-continue")
@@ -324,10 +346,12 @@ func (b *lateBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+func castawayEmail(n int64) string { return fmt.Sprintf("castaway%d@example.com", n) }
+
 // castaway makes somebody with everything that the requests need.
 func (h *held) castaway(kind int, team, alone bool) (*revokedCaller, error) {
 	ctx, n := h.t.Context(), h.next.Add(1)
-	c := &revokedCaller{email: fmt.Sprintf("castaway%d@example.com", n), kind: kind}
+	c := &revokedCaller{email: castawayEmail(n), kind: kind}
 	other := fmt.Sprintf("other%d@example.com", n)
 	err := h.db.Write(ctx, func(tx *sqldb.Tx) error {
 		for email, id := range map[string]*string{c.email: &c.id, other: &c.other} {
@@ -400,6 +424,12 @@ func (h *held) fillIn(c *revokedCaller, team bool) error {
 		a := s.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"x"}`)
 		n = decodeAnswer[wire.Node](h.t, a.checkStatus(h.t, "a new node", 201, ""))
 	}
+	resumable := ""
+	if c.company != "" {
+		length := strconv.Itoa(len(picture(8, 8)))
+		a := s.sendRequest("POST", "/api/v2/uploads/resumable"+query, "Tus-Resumable", "1.0.0", "Upload-Length", length)
+		resumable = resumableID(a.checkStatus(h.t, "a new resumable upload", 201, ""))
+	}
 	elsewhere := h.site.Company("Y", company.TeamPlan)
 	_, link, err := h.site.Companies.Invitations.CreateInvitation(h.t.Context(), principal.Operator(), company.Draft{CompanyID: elsewhere, Uses: 1})
 	if err != nil {
@@ -411,11 +441,17 @@ func (h *held) fillIn(c *revokedCaller, team bool) error {
 	}
 	c.fill = strings.NewReplacer(
 		"{email}", c.email, "{company_id}", c.company, "{team_id}", c.team, "{uid}", c.other, "{anna}", c.id, "{role}", "spare",
-		"{board_id}", b.ID, "{node_id}", n.ID, "{invitation}", secret, "{create}", h.body("one", steps(`[]`)))
+		"{board_id}", b.ID, "{node_id}", n.ID, "{resumable_id}", resumable, "{invitation}", secret, "{create}", h.body("one", steps(`[]`)))
 	return nil
 }
 
 // The ways to take away what lets a caller in, all through the second node.
+
+func (h *held) changeAddress(c *revokedCaller) error {
+	return h.second.DB.Write(h.t.Context(), func(tx *sqldb.Tx) error {
+		return person.SetEmail(h.t.Context(), tx, c.id, "another-"+c.email)
+	})
+}
 
 func (h *held) revokeDevice(c *revokedCaller) error {
 	return h.second.Accounts.Devices.RevokeDevice(h.t.Context(), principal.Principal{}, c.id, c.device.DeviceID)

@@ -94,7 +94,7 @@ func TestNobodySeesOthersThings(t *testing.T) {
 			}
 			ids["id"] = append(ids["id"], x["upload_id"]...)
 		}
-		selectors := []string{"", "team_id=" + team, "team_id=" + other, "team_id=" + team + "," + other, "team_id=" + people["bert"], "limit=100&company_id=" + c}
+		selectors := []string{"", "team_id=" + team, "team_id=" + other, "team_id=" + team + "," + other, "team_id=" + people["bert"], "limit=100&company_id=" + c, "q=tenant&sort=oldest"}
 		seen := map[string]int{}
 		requests := 0
 		for i, who := range credentials {
@@ -148,7 +148,8 @@ func fill(path string, ids map[string][]string) []string {
 }
 
 // peek gives all of an answer, headers too. All runs have ended, and so do
-// their streams; those of boards are left when they have told how things stand.
+// their streams; those of boards and accounts are left when they have told how
+// things stand.
 func (m *runFixture) peek(token, path string) string {
 	m.t.Helper()
 	ctx, stop := context.WithTimeout(m.t.Context(), 20*time.Second)
@@ -166,10 +167,10 @@ func (m *runFixture) peek(token, path string) string {
 		m.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if strings.Contains(path, "/boards/") && res.Header.Get("Content-Type") == "text/event-stream" {
+	if (strings.Contains(path, "/boards/") || strings.HasPrefix(path, "/api/v2/events")) && res.Header.Get("Content-Type") == "text/event-stream" {
 		s, all := &stream{t: m.t, from: bufio.NewReader(res.Body)}, fmt.Sprint(res.Header)
 		for e, ok := s.next(); ok; e, ok = s.next() {
-			if all += e.data; e.name == "board" {
+			if all += e.data; e.name == "board" || e.name == "balance" {
 				break
 			}
 		}

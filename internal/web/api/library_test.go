@@ -94,6 +94,13 @@ func TestLibraryFilters(t *testing.T) {
 			"unknown=1&favorited=&tool_id=":  all,
 			"start_utc=0001-01-01T00:00:00Z": all,
 			"end_utc=0001-01-01t00:00:00z":   nil,
+			"type=IMG":                       all[:3],
+			"type=AUDIO&sort=oldest":         all[3:],
+			"type=TEXT":                      nil,
+			"type=&q=&sort=":                 all,
+			"q=P":                            {id(square), id(wide), id(large)},
+			"q=p%20p&sort=oldest&type=IMG":   {id(square), id(wide), id(large)},
+			"q=p%25":                         nil,
 		} {
 			want = slices.Sorted(slices.Values(want))
 			for _, limit := range []int{1, 2, 100} {
@@ -103,12 +110,16 @@ func TestLibraryFilters(t *testing.T) {
 			}
 		}
 		for _, query := range []string{"aspect_ratio=5:4", "aspect_ratio=x", "resolution=8K", "resolution=4K+", "favorited=yes", "favorited=1", "start_utc=yesterday", "start_utc=2026-13-01T00:00:00Z", "end_utc=1",
-			"tool_id=x", "media_tool_tag_id=%00", "limit=0", "limit=101", "limit=1e9", "tool_id=" + ids.New() + "&tool_id=" + ids.New(), "cursor=x", "x=%zz"} {
+			"tool_id=x", "media_tool_tag_id=%00", "limit=0", "limit=101", "limit=1e9", "tool_id=" + ids.New() + "&tool_id=" + ids.New(), "cursor=x", "x=%zz",
+			"type=img", "type=IMG&type=VID", "sort=best", "q=" + strings.Repeat("x", 201), "q=%00", "q=%ff", "q=" + strings.Repeat("x+", 11)} {
 			m.sendRequest("GET", "/api/v2/library?"+query).checkStatus(t, query, 400, "INVALID_REQUEST")
 		}
 		item := getJSON[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id(wide))
 		if !item.Favorited || item.Prompt == nil || *item.Prompt != "p" || !strings.Contains(string(item.Inputs), `"prompt":"p"`) || item.RequestID != wide.RequestID || item.TeamID != nil || *item.Width != 160 {
 			t.Errorf("item = %+v", item)
+		}
+		if item.Sha256 != wide.Outputs[0].Sha256 {
+			t.Errorf("sha256 = %s, want the output's %s", item.Sha256, wide.Outputs[0].Sha256)
 		}
 		if item.Note != nil {
 			t.Errorf("note = %q, want none", *item.Note)

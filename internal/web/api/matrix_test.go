@@ -52,6 +52,7 @@ var (
 	noCompany      = outcome{403, "FORBIDDEN", "company"}
 	noPlan         = outcome{403, "FORBIDDEN", "plan"}
 	notInBrowser   = outcome{403, "FORBIDDEN", "browser"}
+	noOperator     = outcome{403, "FORBIDDEN", "operator"}
 )
 
 // What handlers answer to those who were let in, besides plain success.
@@ -62,6 +63,7 @@ var (
 	badRequest   = outcome{400, "INVALID_REQUEST", ""}
 	notFound     = outcome{404, "NOT_FOUND", ""}
 	noPermission = outcome{403, "FORBIDDEN", "permission"}
+	noVersion    = outcome{412, "CONFLICT", ""} // of the tus protocol
 )
 
 // The classes of routes: whom they are for.
@@ -75,6 +77,7 @@ const (
 	toAnybody  = "to anybody"   // every credential; about the person, team_id says nothing
 	toPersons  = "to persons"   // the personal account: no company tokens
 	toSignedIn = "to signed-in" // managing credentials and companies: ID tokens only
+	toOperator = "to operator"  // the whole installation: ID tokens of the people whom the operator names, so not of Anna
 	toLeaving  = "to leaving"   // ending devices: ID tokens only, and each use ends one
 	toFarewell = "to farewell"  // toLeaving where each use needs a person of its own
 	toOther    = "to other"     // toLeaving where X-Device-Id is the device to end, not a proof
@@ -120,15 +123,24 @@ var endpoints = []struct {
 	{"GET /api/v2/generate/{request_id}/webhook-attempts", toActors, "", notFound},
 	{"POST /api/v2/generate/{request_id}/webhook-attempts/redeliver", toActors, "", notFound},
 	{"GET /api/v2/generations", toActors, "", fine},
+	{"GET /api/v2/webhook-deliveries", toActors, "", fine},
+	{"GET /api/v2/ledger", toActors, "", fine},
 	{"GET /api/v2/webhook-secret", toManagers, "", fine},
 	{"POST /api/v2/webhook-secret/rotate", toManagers, "", fine},
 	{"GET /api/v2/uploads", toActors, "", fine},
 	{"POST /api/v2/uploads", toActors, `{}`, outcome{415, "UNSUPPORTED_MEDIA_TYPE", ""}},
 	{"GET /api/v2/uploads/{upload_id}", toActors, "", notFound},
 	{"DELETE /api/v2/uploads/{upload_id}", toActors, "", notFound},
+	{"OPTIONS /api/v2/uploads/resumable", toAll, "", gone},
+	{"POST /api/v2/uploads/resumable", toActors, "", noVersion},
+	{"HEAD /api/v2/uploads/resumable/{resumable_id}", toActors, "", noVersion},
+	{"PATCH /api/v2/uploads/resumable/{resumable_id}", toActors, `{}`, noVersion},
+	{"DELETE /api/v2/uploads/resumable/{resumable_id}", toActors, "", noVersion},
 	{"GET /api/v2/library", toViewers, "", fine},
+	{"GET /api/v2/library/marks", toViewers, "", fine},
 	{"GET /api/v2/library/{library_id}", toActors, "", notFound},
 	{"DELETE /api/v2/library/{library_id}", toActors, "", notFound},
+	{"POST /api/v2/library/{library_id}/restore", toActors, "", notFound},
 	{"PUT /api/v2/library/{library_id}/favorite", toActors, "", notFound},
 	{"DELETE /api/v2/library/{library_id}/favorite", toActors, "", notFound},
 	{"GET /api/v2/reports/usage", toReports, "", fine},
@@ -144,6 +156,8 @@ var endpoints = []struct {
 	{"PATCH /api/v2/boards/{board_id}/nodes/{node_id}", toActors, `{"x":1}`, notFound},
 	{"DELETE /api/v2/boards/{board_id}/nodes/{node_id}", toActors, "", notFound},
 	{"GET /api/v2/boards/{board_id}/events", toActors, "", notFound},
+	{"PUT /api/v2/boards/{board_id}/presence", toActors, `{}`, notFound},
+	{"GET /api/v2/events", toActors, "", notFound},
 	{"GET /media/{kind}/{id}/{variant}", toAll, "", outcome{403, "FORBIDDEN", "signature"}},
 	{"GET /media/{kind}/{id}/{variant}/{name}", toAll, "", outcome{403, "FORBIDDEN", "signature"}},
 
@@ -193,7 +207,19 @@ var endpoints = []struct {
 	{"POST /api/v2/invitations/accept", toSignedIn, `{"token":"x"}`, notFound},
 	{"DELETE /api/v2/invitations/{invitation_id}", toSignedIn, "", notFound},
 	{"POST /api/v2/invitations/{invitation_id}/accept", toSignedIn, "", notFound},
+
+	{"GET /api/v2/operator/status", toOperator, "", fine},
+	{"GET /api/v2/operator/runs", toOperator, "", fine},
+	{"POST /api/v2/operator/runs/{request_id}/cancel", toOperator, "", notFound},
+	{"GET /api/v2/operator/people", toOperator, "", fine},
+	{"GET /api/v2/operator/companies", toOperator, "", fine},
+	{"POST /api/v2/operator/grants", toOperator, `{"account_id":"{anna}","tokens":1,"reason":"x"}`, made},
+	{"GET /api/v2/operator/settings", toOperator, "", fine},
 }
+
+// queries are parameters that make a request harmless. The stream of an account
+// would never end, so it is requested with a board that does not exist.
+var queries = map[string]string{"GET /api/v2/events": "board_id={board_id}&"}
 
 // lasting are the routes that make a secret which outlives a browser's
 // session, or end the account. Web tokens are refused there.
@@ -230,6 +256,7 @@ var kinds = map[string][6]outcome{
 	toAnybody:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
 	toPersons:  {noCredential, letIn, noCredential, letIn, wrongKind, wrongKind},
 	toSignedIn: {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
+	toOperator: {noCredential, noOperator, noCredential, wrongKind, wrongKind, wrongKind},
 	toLeaving:  {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
 	toFarewell: {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
 	toOther:    {noCredential, letIn, letIn, wrongKind, wrongKind, wrongKind},
@@ -432,7 +459,7 @@ func newMatrix(t *testing.T, db *sqldb.DB) *matrix {
 	m.setCatalog(manyTools(2))
 	h, err := api.New(m.parts)
 	m.must(nil, err)
-	m.handler = httpd.New(h, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now})
+	m.handler = httpd.New(h, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now, DatabaseBudget: time.Minute})
 	m.contract, err = apitest.Load()
 	m.must(nil, err)
 	who := getJSON[struct{ User struct{ UID string } }](m.service, "/api/v2/me")
@@ -587,7 +614,7 @@ func (m *matrix) cells() (all []cell) {
 		method, path, _ := strings.Cut(m.fill.Replace(e.route), " ")
 		for _, p := range m.proofs {
 			for _, s := range selectors {
-				c := cell{name: p.name + ", " + e.route + ", " + s.name, route: e.route, method: method, path: path + "?" + m.fill.Replace(s.query), body: m.fill.Replace(e.body)}
+				c := cell{name: p.name + ", " + e.route + ", " + s.name, route: e.route, method: method, path: path + "?" + m.fill.Replace(queries[e.route]+s.query), body: m.fill.Replace(e.body)}
 				c.headers = p.headers(m.device)
 				kind := p.kind
 				if kind == byWeb { // the same as an ID token, except as wantOfWeb says

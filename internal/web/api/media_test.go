@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"atelier/internal/file/blob/blobtest"
 	"atelier/internal/people/principal"
+	"atelier/internal/web/api"
 	"atelier/internal/web/api/wire"
 )
 
@@ -21,7 +25,7 @@ func TestFilesAreServedByAddress(t *testing.T) {
 			t.Fatalf("the file = %d with %d bytes", whole.StatusCode, len(whole.body))
 		}
 		for name, want := range map[string]string{
-			"Content-Type": "audio/wav", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "private, no-store",
+			"Content-Type": "audio/wav", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "private, max-age=86400, immutable",
 			"Cross-Origin-Resource-Policy": "cross-origin", "Accept-Ranges": "bytes", "Etag": `"` + u.Sha256 + `"`, "Referrer-Policy": "no-referrer", "Access-Control-Allow-Origin": "", "Set-Cookie": "",
 		} {
 			if got := whole.Header.Get(name); got != want {
@@ -200,6 +204,93 @@ func TestDamagedFiles(t *testing.T) {
 		}
 		if a := m.fetch("GET", u.URL); a.StatusCode != 404 {
 			t.Errorf("a file that is gone = %d", a.StatusCode)
+		}
+	})
+}
+
+// TestURLsStayForADay reads records twice, and again on the next day.
+func TestURLsStayForADay(t *testing.T) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
+		m.work()
+		m.upload("", picture(4, 4))
+		m.done("", m.body("one", ""))
+		now := time.Date(2026, 11, 16, 23, 59, 0, 0, time.UTC)
+		s := m.with(func(p *api.Parts) { p.Links.Now = func() time.Time { return now } }, nil)
+		read := func() []string {
+			item := getJSON[wire.LibraryList](s, "/api/v2/library").Data[0]
+			upload := getJSON[wire.UploadList](s, "/api/v2/uploads?type=IMG").Data[0]
+			return []string{item.URL, *item.ThumbURL, upload.URL, *upload.ThumbURL}
+		}
+		first := read()
+		now = now.Add(30 * time.Second)
+		if again := read(); !slices.Equal(again, first) {
+			t.Errorf("URLs = %v, want %v", again, first)
+		}
+		now = now.Add(time.Minute)
+		next := read()
+		for i, address := range next {
+			if address == first[i] {
+				t.Errorf("the next day still has %s", address)
+			}
+		}
+		for _, address := range slices.Concat(first, next) {
+			if a := s.fetch("GET", address); a.StatusCode != 200 || a.Header.Get("Cache-Control") != "private, max-age=86400, immutable" {
+				t.Errorf("%s = %d, %s", address, a.StatusCode, a.Header.Get("Cache-Control"))
+			}
+		}
+		now = time.Date(2026, 11, 23, 23, 0, 0, 0, time.UTC) // an hour before the first URLs expire
+		if a := s.fetch("GET", first[0], "Range", "bytes=0-3"); a.StatusCode != 206 || a.Header.Get("Cache-Control") != "private, max-age=3600, immutable" {
+			t.Errorf("an old URL = %d, %s", a.StatusCode, a.Header.Get("Cache-Control"))
+		}
+		for _, key := range blobtest.Keys(t, m.parts.Blobs, "") {
+			if err := m.parts.Blobs.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, address := range first {
+			for _, method := range []string{"GET", "HEAD"} {
+				if a := s.fetch(method, address); a.StatusCode != 404 || a.Header.Get("Cache-Control") != "no-store" {
+					t.Errorf("%s of a file that is lost = %d, %s", method, a.StatusCode, a.Header.Get("Cache-Control"))
+				}
+			}
+		}
+		if got := getJSON[wire.UploadList](s, "/api/v2/uploads?type=VID"); len(got.Data) != 0 {
+			t.Errorf("videos = %+v, want none", got.Data)
+		}
+		s.sendRequest("GET", "/api/v2/uploads?type=film").checkStatus(t, "an unknown type", 400, "INVALID_REQUEST")
+	})
+}
+
+// TestPagesReadFilesOfAnotherOrigin checks that only the app's own pages may
+// read files, and only if files have another origin.
+func TestPagesReadFilesOfAnotherOrigin(t *testing.T) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
+		u := m.upload("", picture(4, 4))
+		appURL := m.parts.Accounts.Settings.AppURL
+		for _, x := range []struct{ media, want string }{
+			{"https://media.example", appURL}, {"https://media.example:8443/files", appURL}, {appURL, ""}, {appURL + ":443/files", ""},
+		} {
+			s := m.with(func(p *api.Parts) { p.Links.BaseURL = x.media }, nil)
+			for _, address := range []string{u.URL, u.URL + "x"} {
+				for _, origin := range []string{"", appURL, "https://evil.example"} {
+					a := s.fetch("GET", address, "Origin", origin)
+					if got := a.Header.Get("Access-Control-Allow-Origin"); got != x.want || a.Header.Get("Access-Control-Allow-Credentials") != "" {
+						t.Errorf("files at %s for %q: %d with %q, want %q", x.media, origin, a.StatusCode, got, x.want)
+					}
+				}
+			}
+			if got := s.sendRequest("GET", "/api/v2/me", "Origin", appURL).Header.Get("Access-Control-Allow-Origin"); got != "" {
+				t.Errorf("the API allows %q", got)
+			}
+		}
+		s := m.with(func(p *api.Parts) {
+			p.Links.BaseURL = "https://media.example"
+			p.Origins = []string{"https://plugin.example"}
+		}, nil)
+		for origin, want := range map[string]string{"https://plugin.example": "https://plugin.example", appURL: appURL} {
+			if a := s.fetch("GET", u.URL, "Origin", origin); a.Header.Get("Access-Control-Allow-Origin") != want || a.Header.Get("Vary") != "Origin" {
+				t.Errorf("for %s: %v", origin, a.Header)
+			}
 		}
 	})
 }

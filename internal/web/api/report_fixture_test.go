@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -102,16 +103,18 @@ type past struct {
 // ran inserts runs that have ended in the past, and counts them in the reports.
 func (b *reportFixture) ran(runs ...past) {
 	b.t.Helper()
-	err := b.db.Write(b.t.Context(), func(tx *sqldb.Tx) error {
-		for _, p := range runs {
-			if err := b.insert(tx, p); err != nil {
-				return err
+	for some := range slices.Chunk(runs, 100) { // a transaction has a limit of time
+		err := b.db.Write(b.t.Context(), func(tx *sqldb.Tx) error {
+			for _, p := range some {
+				if err := b.insert(tx, p); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			b.t.Fatal(err)
 		}
-		return nil
-	})
-	if err != nil {
-		b.t.Fatal(err)
 	}
 }
 

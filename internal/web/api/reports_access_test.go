@@ -164,7 +164,7 @@ func (s *service) with(change func(*api.Parts), hook func(http.ResponseWriter) h
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	outer := http.Handler(httpd.New(h, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
+	outer := http.Handler(httpd.New(h, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now, DatabaseBudget: time.Minute}))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hook != nil {
 			w = hook(w)

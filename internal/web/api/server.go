@@ -99,12 +99,12 @@ func (s *server) servePath(path string, methods map[string]http.Handler) http.Ha
 	})
 	preflight := s.servePreflight(path, allowed)
 	return func(w http.ResponseWriter, r *http.Request) {
-		if h, ok := methods[r.Method]; ok {
-			h.ServeHTTP(w, r)
-			return
-		}
 		if isPreflight(w, r) {
 			preflight.ServeHTTP(w, r)
+			return
+		}
+		if h, ok := methods[r.Method]; ok {
+			h.ServeHTTP(w, r)
 			return
 		}
 		notAllowed.ServeHTTP(w, r)

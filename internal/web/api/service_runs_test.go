@@ -12,6 +12,7 @@ import (
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
 	"atelier/internal/file/media"
+	"atelier/internal/file/resumable"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/policy"
@@ -24,7 +25,10 @@ func (s *service) addRuns(log *slog.Logger) {
 	p := &s.parts
 	p.Hub = pubsub.New()
 	p.Intake = &ingest.Pipeline{Blobs: p.Blobs, Analyzer: media.NewAnalyzer(media.Limits{Pixels: 50e6, Frames: 600, Duration: 10 * time.Minute})}
-	p.Library = &library.Library{DB: s.db, Blobs: p.Blobs}
+	p.Library = &library.Library{DB: s.db, Blobs: p.Blobs, Retention: library.Retention{Deleted: 24 * time.Hour}}
+	p.Resumable = &resumable.Service{DB: s.db, Library: p.Library, Intake: p.Intake, Settings: resumable.Settings{
+		Lifetime: 24 * time.Hour, MaxUnfinished: 16, MaxBytes: p.Limits.FileBytes, DecodeWait: time.Second, OrphanAge: time.Hour,
+	}}
 	p.Boards = &board.Boards{DB: s.db, Hub: pubsub.New(), Keep: 30 * 24 * time.Hour}
 	p.Links = library.URLSigner{Key: []byte("a key of the links"), BaseURL: p.BaseURL, Lifetime: 7 * 24 * time.Hour, Now: time.Now}
 	p.Secrets = webhook.NewSecrets(s.site.Keys.BoxFor("webhook"), 24*time.Hour)

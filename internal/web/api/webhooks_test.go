@@ -204,3 +204,68 @@ func TestFirstEventMakesASecret(t *testing.T) {
 		}
 	})
 }
+
+// TestWebhookDeliveries lists deliveries in every state.
+func TestWebhookDeliveries(t *testing.T) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
+		address, events := m.receive(204)
+		m.work()
+		hook := `,"webhook_url":"` + address + `/secret-path?token=1"`
+		var runs []string
+		for range 2 {
+			id := m.run("", m.body("one", hook))
+			<-events
+			m.settled(id, 1)
+			runs = append(runs, id)
+		}
+		m.done("", m.body("one", ""))
+		all := getJSON[wire.WebhookDeliveryList](m.service, "/api/v2/webhook-deliveries")
+		if len(all.Data) != 2 || all.Data[0].RequestID != runs[1] || all.Data[1].RequestID != runs[0] {
+			t.Fatalf("deliveries = %+v, want %v, newest first", all, runs)
+		}
+		d := all.Data[0]
+		if d.Status != "delivered" || d.Attempts != 1 || "https://"+d.Host != address || *d.StatusCode != 204 || d.Error != nil || d.LastAttempt == nil || d.NextAttempt != nil {
+			t.Errorf("delivery = %+v", d)
+		}
+		first := getJSON[wire.WebhookDeliveryList](m.service, "/api/v2/webhook-deliveries?limit=1&status=delivered")
+		second := getJSON[wire.WebhookDeliveryList](m.service, "/api/v2/webhook-deliveries?limit=1&status=delivered&cursor="+*first.NextCursor)
+		if !first.HasMore || second.HasMore || first.Data[0] == second.Data[0] || second.Data[0].RequestID != runs[0] {
+			t.Errorf("pages = %+v, %+v", first, second)
+		}
+		m.sendRequest("POST", "/api/v2/generate/"+d.RequestID+"/webhook-attempts/redeliver").checkStatus(t, "redeliver", 202, "")
+		<-events
+		m.settled(d.RequestID, 2)
+		if got := getJSON[wire.WebhookDeliveryList](m.service, "/api/v2/webhook-deliveries").Data[0]; got.Attempts != 2 || got.Status != "delivered" {
+			t.Errorf("after a redelivery = %+v", got)
+		}
+
+		m.exec(`DELETE FROM webhook_attempt`)
+		for status, change := range map[string]string{
+			"pending":   `UPDATE webhook_event SET state = 'waiting', next_at = 4102444800000000`,
+			"failing":   `INSERT INTO webhook_attempt (id, event_id, at, duration_ms, error) SELECT 'a' || id, id, 5, 1, 'timeout' FROM webhook_event`,
+			"exhausted": `UPDATE webhook_event SET state = 'exhausted', next_at = NULL`,
+			"gone":      `UPDATE webhook_event SET state = 'gone', next_at = NULL`,
+		} {
+			if status == "failing" {
+				m.exec(`UPDATE webhook_event SET state = 'waiting', next_at = 4102444800000000`)
+			}
+			m.exec(change)
+			for _, asked := range []string{"", "pending", "failing", "delivered", "exhausted", "gone"} {
+				got := getJSON[wire.WebhookDeliveryList](m.service, "/api/v2/webhook-deliveries?status="+asked).Data
+				if want := asked == "" || asked == status; (len(got) == 2) != want || len(got) > 0 && (string(got[0].Status) != status || (got[0].NextAttempt != nil) != (status == "pending" || status == "failing")) {
+					t.Errorf("%s deliveries, asked for %q: %+v", status, asked, got)
+				}
+			}
+			m.exec(`DELETE FROM webhook_attempt`)
+		}
+		m.site.Person("bert@example.com")
+		_, bert := m.site.Token("bert@example.com", "")
+		if got := getJSON[wire.WebhookDeliveryList](m.as(bert).service, "/api/v2/webhook-deliveries"); len(got.Data) != 0 {
+			t.Errorf("somebody else sees %+v", got)
+		}
+		m.as(bert).sendRequest("GET", "/api/v2/webhook-deliveries?status=delivered&cursor="+*first.NextCursor).checkStatus(t, "a cursor of somebody else", 400, "INVALID_REQUEST")
+		for _, query := range []string{"status=waiting", "status=x", "limit=0", "cursor=x"} {
+			m.sendRequest("GET", "/api/v2/webhook-deliveries?"+query).checkStatus(t, query, 400, "INVALID_REQUEST")
+		}
+	})
+}

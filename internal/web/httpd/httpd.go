@@ -4,6 +4,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/hex"
@@ -55,6 +56,9 @@ type Options struct {
 	// begins to fail and the moment when the server stops accepting
 	// connections. After that, running requests have ShutdownTimeout to finish.
 	ShutdownDelay, ShutdownTimeout time.Duration
+	// DatabaseBudget is the maximum time of all database operations of a
+	// request. Default: sqldb.RequestBudget.
+	DatabaseBudget time.Duration
 }
 
 // Server serves a handler until its context is cancelled.
@@ -70,6 +74,7 @@ type Server struct {
 // New returns a server for handler, which gets every request except the health
 // checks.
 func New(handler http.Handler, o Options) *Server {
+	o.DatabaseBudget = cmp.Or(o.DatabaseBudget, sqldb.RequestBudget)
 	s := &Server{
 		options:      o,
 		handler:      handler,
@@ -224,7 +229,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 
-	ctx, a.budget = sqldb.WithBudget(ctx, sqldb.RequestBudget)
+	ctx, a.budget = sqldb.WithBudget(ctx, s.options.DatabaseBudget)
 	r = r.WithContext(context.WithValue(ctx, recordKey{}, rec))
 	a.ctx = r.Context()
 

@@ -30,6 +30,8 @@ var Status = map[fault.Code]int{
 	fault.ContentPolicyViolation:  http.StatusUnprocessableEntity,
 	fault.TooManyInputFiles:       http.StatusRequestEntityTooLarge,
 	fault.UploadTooLarge:          http.StatusRequestEntityTooLarge,
+	fault.UploadOffsetConflict:    http.StatusConflict,
+	fault.UploadChecksumMismatch:  460, // "Checksum Mismatch" of the tus protocol
 	fault.PayloadTooLarge:         http.StatusRequestEntityTooLarge,
 	fault.StorageQuotaExceeded:    http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMediaType:    http.StatusUnsupportedMediaType,

@@ -163,11 +163,9 @@ func TestSecureConnectionsAreLimited(t *testing.T) {
 				t.Fatal(err)
 			}
 			var waiting sync.WaitGroup
-			for range 2 { // the first idle connection makes room for the second
+			for range 2 { // the first connection makes room for the second once the server sees that it is idle
 				waiting.Go(func() {
-					if err := get("/wait"); err != nil {
-						t.Error(err)
-					}
+					watch.Until(t, "a connection", func() bool { return get("/wait") == nil })
 				})
 			}
 			watch.Until(t, "two requests", func() bool { return running.Load() == 2 })
@@ -176,9 +174,7 @@ func TestSecureConnectionsAreLimited(t *testing.T) {
 			}
 			close(release)
 			waiting.Wait()
-			if err := get("/after"); err != nil {
-				t.Errorf("after the others are idle: %v", err)
-			}
+			watch.Until(t, "a connection after the others are idle", func() bool { return get("/after") == nil })
 		})
 	}
 }

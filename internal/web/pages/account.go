@@ -36,5 +36,5 @@ func (s accountPages) resendVerification(v *pageRequest) error {
 	if err := s.Accounts.Verification.ResendLink(v.r.Context(), v.currentPrincipal()); err != nil {
 		return err
 	}
-	return v.redirectTo(homePath + "?done=sent")
+	return v.redirectTo(accountPath + "?done=sent")
 }

@@ -20,12 +20,12 @@ func TestDownloadOfOnesData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.File[0].Name != "README.txt" || len(r.File) != 14 {
+			if r.File[0].Name != "README.txt" || len(r.File) != 15 {
 				t.Errorf("%d files, the first is %s", len(r.File), r.File[0].Name)
 			}
 		}
 		b.submit("/account", "/account/export").want(429, "five times a day")
-		s.browser().get("/account/delete").leads("/signin")
+		s.browser().get("/account/delete").leads("/signin?next=%2Faccount%2Fdelete")
 	})
 }
 
@@ -43,7 +43,7 @@ func TestDeletionOfOnesAccount(t *testing.T) {
 		if b.cookie(sessionCookie) != "" {
 			t.Error("the browser kept its cookie")
 		}
-		other.get("/account").leads("/signin")
+		other.get("/account").leads("/signin?next=%2Faccount")
 		b.signIn(email, "correct horse battery").want(403)
 		if n := s.count("person WHERE deleted IS NOT NULL"); n != 1 {
 			t.Errorf("%d people are deleted", n)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"atelier/internal/people/person"
 	"atelier/internal/people/session"
 	"atelier/internal/web/pages"
+	"atelier/internal/web/studio"
 )
 
 // browser is a person's browser, with cookies.
@@ -111,14 +114,25 @@ func (b *browser) do(method, path, contentType, body string) *answer {
 		b.t.Fatal(err)
 	}
 	a := &answer{b.t, res.StatusCode, res.Header, string(text), doc}
-	if !served[path] && (len(text) == 0 || page != nil) {
+	if !isFile(path, res.StatusCode) && (len(text) == 0 || page != nil) {
 		a.inspect(path)
 	}
 	return a
 }
 
-// served are the paths that are not pages.
-var served = map[string]bool{"/style.css": true, "/page.js": true, "/favicon.svg": true, "/favicon.ico": true}
+// isFile reports whether a response is a file, not a page of this package: a
+// static file, or the studio.
+func isFile(path string, status int) bool {
+	path, _, _ = strings.Cut(path, "?")
+	isStudio := studio.IsPage(path) || slices.Contains(studio.FilePatterns, path) || strings.HasPrefix(path, "/assets/") || strings.HasPrefix(path, "/icons/")
+	return pages.IsFile(path) || isStudio && (status < 300 || status == http.StatusNotModified)
+}
+
+// fill returns the path of a route with values for its parameters.
+func fill(path, companyID string) string {
+	path = strings.ReplaceAll(path, "{company_id}", companyID)
+	return regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "x")
+}
 
 func (b *browser) get(path string) *answer {
 	b.t.Helper()

@@ -6,22 +6,27 @@ import (
 	"strings"
 
 	"atelier/internal/base/ids"
+	"atelier/internal/web/studio"
 )
 
-// homePath is the URL path of the page that opens after signing in if no other
-// page was requested.
-const homePath = "/account"
+const (
+	// homePath is the URL path of the page that opens after signing in if no
+	// other page was requested: the studio.
+	homePath = "/"
+	// accountPath is the URL path of the account page.
+	accountPath = "/account"
+)
 
 // destinations are the URL paths to which a sign-in may redirect, in addition
-// to the pages of company tokens.
-var destinations = []string{homePath, "/device", "/devices", "/invitation", "/tokens"}
+// to the pages of the studio and of company tokens.
+var destinations = []string{accountPath, "/account/delete", "/device", "/devices", "/invitation", "/password", "/tokens"}
 
 // safeDestination returns the page that the query parameter next names, with
 // its query encoded again. Anyone can write a link with this parameter, so
 // only pages of this service are accepted; any other value becomes homePath.
 func safeDestination(next string) string {
 	path, query, _ := strings.Cut(next, "?")
-	if !slices.Contains(destinations, path) && !isCompanyTokens(path) {
+	if !slices.Contains(destinations, path) && !studio.IsPage(path) && !isCompanyTokens(path) {
 		return homePath
 	}
 	values, err := url.ParseQuery(query)

@@ -184,13 +184,13 @@ func TestDevicesPage(t *testing.T) {
 				b.send(page, "/devices/signout", "id", id).leads("/devices?done=ended")
 			}
 		}
-		other.get("/account").leads("/signin")
+		other.get("/account").leads("/signin?next=%2Faccount")
 		b.get("/devices").want(200)
 		s.device(anna, b, "", "curl/9")
 		third := s.signedIn(anna)
 		b.submit("/devices", "/devices/signout-everywhere").leads("/signin?done=everywhere")
 		b.get("/signin?done=everywhere").want(200, "You are signed out everywhere.")
-		third.get("/account").leads("/signin")
+		third.get("/account").leads("/signin?next=%2Faccount")
 		if n := s.count("device WHERE revoked IS NULL"); n != 0 || b.cookie(sessionCookie) != "" {
 			t.Errorf("devices = %d, cookie = %q", n, b.cookie(sessionCookie))
 		}

@@ -18,7 +18,7 @@ func TestVerify(t *testing.T) {
 	t.Parallel()
 	each(t, nil, func(t *testing.T, s *site) {
 		b := s.browser()
-		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
+		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/")
 		b.submit("/account", "/account/verification").leads("/account?done=sent")
 		b.get("/account?done=sent").want(200, "The link has been sent to you.")
 		link := s.link("/verify")
@@ -41,7 +41,7 @@ func TestMailsAreLimited(t *testing.T) {
 	t.Parallel()
 	each(t, nil, func(t *testing.T, s *site) {
 		b := s.browser()
-		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
+		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/")
 		page := b.get("/account")
 		for range 5 {
 			b.send(page, "/account/verification").leads("/account?done=sent")
@@ -76,11 +76,11 @@ func TestReset(t *testing.T) {
 		thief.get("/account").want(200)
 		b.send(page, "/reset", "password", "another fine password").leads("/signin?done=reset")
 		b.get("/signin?done=reset").want(200, "Your password was changed.")
-		thief.get("/account").leads("/signin")
+		thief.get("/account").leads("/signin?next=%2Faccount")
 		b.send(page, "/reset", "password", "a third fine password").want(404)
 		b.get(link).want(404)
 		b.signIn("anna@studio.example", password).want(403)
-		b.signIn("anna@studio.example", "another fine password").leads("/account")
+		b.signIn("anna@studio.example", "another fine password").leads("/")
 		b.get("/account").want(200, "Your password was changed and you were signed out everywhere.")
 	})
 }
@@ -115,8 +115,8 @@ func TestChangePassword(t *testing.T) {
 		if b.cookie(sessionCookie) == first {
 			t.Error("the session goes on under its old cookie")
 		}
-		other.get("/account").leads("/signin")
-		s.browser().signIn("anna@studio.example", "another fine password").leads("/account")
+		other.get("/account").leads("/signin?next=%2Faccount")
+		s.browser().signIn("anna@studio.example", "another fine password").leads("/")
 	})
 }
 
@@ -168,7 +168,7 @@ func TestInvitations(t *testing.T) {
 			t.Errorf("the address of the sign-in is not filled in: %v", field.Attr)
 		}
 		out.send(form, "/signup", "email", "carl@studio.example", "password", password).want(400, "Sign up", "This invitation is for carla@studio.example only.")
-		out.send(form, "/signup", "email", "carla@studio.example", "password", password).leads("/account")
+		out.send(form, "/signup", "email", "carla@studio.example", "password", password).leads("/")
 		out.get("/account").want(200, "Your address is verified.")
 		if n := s.count("company_member"); n != 3 {
 			t.Errorf("members = %d", n)
@@ -184,7 +184,7 @@ func TestInvitations(t *testing.T) {
 			t.Errorf("form = %v", next)
 		}
 		in.post("/signout", formWith(wrong, "/signout", "next")).leads("/invitation?token=" + third)
-		in.get("/account").leads("/signin")
+		in.get("/account").leads("/signin?next=%2Faccount")
 	})
 }
 
@@ -217,7 +217,7 @@ func TestGetChangesNothing(t *testing.T) {
 			if rt.Method != "GET" {
 				continue
 			}
-			path := strings.ReplaceAll(rt.Path, "{company_id}", c.ID)
+			path := fill(rt.Path, c.ID)
 			for _, b := range []*browser{in, s.browser()} {
 				for _, method := range []string{"GET", "HEAD"} {
 					gets++
@@ -261,7 +261,7 @@ func TestNoMailServer(t *testing.T) {
 		if strings.Contains(known.body, "Check your mail") || strings.Contains(known.body, "we have sent") {
 			t.Errorf("page = %s", known.body)
 		}
-		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
+		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/")
 		b.get("/account").want(200, "This installation sends no mail", "Create a new link")
 		b.submit("/account", "/account/verification").leads("/account?done=sent")
 		b.get("/account?done=sent").want(200, "this installation sends no mail")

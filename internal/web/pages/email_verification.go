@@ -14,5 +14,10 @@ func (s linkPages) verifyEmail(v *pageRequest) error {
 	if err := s.Accounts.Verification.VerifyEmail(v.r.Context(), v.form.Get("token"), v.requestClient()); err != nil {
 		return err
 	}
-	return v.showPage("message", messagePage{Title: "Your address is verified", Text: "Thank you. You can close this page or continue.", Link: homePath, Label: "Go to your account"})
+	return v.showPage("message", messagePage{
+		Title: "Your address is verified",
+		Text:  "Thank you. You can close this page or continue.",
+		Link:  homePath,
+		Label: "Open the studio",
+	})
 }

@@ -17,6 +17,9 @@ func Table() []Entry {
 	return all
 }
 
+// IsFile reports whether the pages serve a static file at path.
+func IsFile(path string) bool { return staticFiles()[path] != nil }
+
 // Internals that tests use.
 var (
 	Destination = safeDestination

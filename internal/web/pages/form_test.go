@@ -5,12 +5,15 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/session"
 	"atelier/internal/web/pages"
 )
 
@@ -26,7 +29,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 				continue
 			}
 			forms++
-			path := strings.ReplaceAll(rt.Path, "{company_id}", c.ID)
+			path := fill(rt.Path, c.ID)
 			b, other := s.browser(), s.signedIn(eve)
 			if rt.SignedIn {
 				b = s.signedIn(anna)
@@ -90,6 +93,38 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 	})
 }
 
+// TestStudioSignsOut signs out as the studio does: with its header in place of a
+// form token, which no other form accepts and no other site can send.
+func TestStudioSignsOut(t *testing.T) {
+	t.Parallel()
+	each(t, nil, func(t *testing.T, s *site) {
+		anna := s.person("anna@studio.example")
+		b := s.signedIn(anna)
+		studio := http.Header{session.StudioHeader: {"1"}}
+
+		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+			b.header = studio.Clone()
+			b.header.Set(name, value)
+			if a := b.post("/signout", nil); a.status != 403 {
+				t.Errorf("signing out with %s %s = %d", name, value, a.status)
+			}
+		}
+		for _, path := range []string{"/devices/signout-everywhere", "/tokens", "/account/delete"} {
+			b.header = studio.Clone()
+			if a := b.post(path, nil); a.status != 403 || !strings.Contains(a.text(), "This form is out of date") {
+				t.Errorf("%s with the studio's header = %d %s", path, a.status, a.text())
+			}
+		}
+
+		b.header = studio.Clone()
+		a := b.post("/signout", nil)
+		if a.status != 303 || a.header.Get("Clear-Site-Data") == "" {
+			t.Errorf("signing out = %d %v", a.status, a.header)
+		}
+		b.get("/account").leads("/signin?next=%2Faccount")
+	})
+}
+
 // tokenOf computes the token of a form as the pages do.
 func (b *browser) tokenOf(rt pages.Entry, path string) string {
 	b.t.Helper()
@@ -124,7 +159,7 @@ func TestTrustedOrigin(t *testing.T) {
 		b := s.browser()
 		page := b.get("/signin")
 		b.header = http.Header{"Origin": {s.url}, "Sec-Fetch-Site": {"cross-site"}} // through a proxy that tells another host
-		b.send(page, "/signin", "email", "anna@studio.example", "password", password).leads("/account")
+		b.send(page, "/signin", "email", "anna@studio.example", "password", password).leads("/")
 	})
 }
 
@@ -180,8 +215,16 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	if css.status != 200 || css.header.Get("Content-Type") != "text/css; charset=utf-8" || css.header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("style = %d %v", css.status, css.header)
 	}
-	if strings.Contains(css.body, "url(") || strings.Contains(css.body, "@import") {
-		t.Error("the style loads something")
+	// Styles load only files of this site.
+	loads := regexp.MustCompile(`@import|url\(.*?\)`)
+	for path, want := range map[string][]string{
+		"/style.css":         {"url(/wall.jpg)"},
+		"/styles/tokens.css": nil,
+		"/styles/fonts.css":  {`url("./fonts/studio-sans.woff2")`, `url("./fonts/studio-serif.woff2")`},
+	} {
+		if got := loads.FindAllString(b.get(path).body, -1); !slices.Equal(got, want) {
+			t.Errorf("%s loads %q, want %q", path, got, want)
+		}
 	}
 	b.header.Set("If-None-Match", css.header.Get("ETag"))
 	if again := b.get("/style.css"); again.status != 304 {
@@ -196,7 +239,7 @@ func TestMetricsHaveFewRoutes(t *testing.T) {
 	known := map[string]bool{"unknown": true}
 	for _, rt := range pages.Table() {
 		known[rt.Path] = true
-		b.do(rt.Method, strings.ReplaceAll(rt.Path, "{company_id}", ids.New()), "", "")
+		b.do(rt.Method, fill(rt.Path, ids.New()), "", "")
 	}
 	b.get("/" + ids.New())
 	seen := map[string]bool{}
@@ -241,7 +284,7 @@ func TestDestinations(t *testing.T) {
 		t.Errorf("payloads = %d", len(payloads))
 	}
 	for _, next := range payloads {
-		if got := pages.Destination(next); got != "/account" {
+		if got := pages.Destination(next); got != "/" {
 			t.Errorf("next %q leads to %q", next, got)
 		}
 	}
@@ -271,9 +314,9 @@ func TestNextNeverLeadsAway(t *testing.T) {
 	out := s.browser()
 	for _, next := range payloads {
 		for _, page := range []string{"/signin", "/signup"} {
-			b.get(page + "?next=" + url.QueryEscape(next)).leads("/account")
+			b.get(page + "?next=" + url.QueryEscape(next)).leads("/")
 		}
-		if got := out.get("/signin?next=" + url.QueryEscape(next)).form("/signin").Get("next"); got != "/account" {
+		if got := out.get("/signin?next=" + url.QueryEscape(next)).form("/signin").Get("next"); got != "/" {
 			t.Errorf("the form has next %q of %q", got, next)
 		}
 	}
@@ -283,7 +326,7 @@ func TestNextNeverLeadsAway(t *testing.T) {
 		form.Set("password", password)
 		form.Set("next", next)
 		a := out.post("/signin", form)
-		if to := a.header.Get("Location"); a.status == 303 && to != "/account" || a.status != 303 && a.status != 400 {
+		if to := a.header.Get("Location"); a.status == 303 && to != "/" || a.status != 303 && a.status != 400 {
 			t.Errorf("next %q = %d %q", next, a.status, to)
 		}
 		out = s.browser()
@@ -300,7 +343,7 @@ func TestHostHeadersChangeNothing(t *testing.T) {
 	s.person("anna@studio.example")
 	b := s.browser()
 	b.header = http.Header{"X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Proto": {"https"}, "Forwarded": {"host=evil.example"}, "X-Host": {"evil.example"}}
-	b.get("/account").leads("/signin")
+	b.get("/account").leads("/signin?next=%2Faccount")
 	b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200)
 	if mails := s.mails(); strings.Contains(mails, "evil.example") || !strings.Contains(mails, s.url+"/reset?token=") {
 		t.Errorf("mail = %s", mails)

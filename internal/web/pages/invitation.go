@@ -64,5 +64,5 @@ func (s linkPages) acceptInvitation(v *pageRequest) error {
 	if err := s.Accounts.SignUp.AcceptInvitation(v.r.Context(), v.currentPrincipal(), v.form.Get("token")); err != nil {
 		return err
 	}
-	return v.redirectTo(homePath + "?done=joined")
+	return v.redirectTo(accountPath + "?done=joined")
 }

@@ -37,14 +37,14 @@ func TestGuessesDoNotKeepTheOwnerOut(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *site) {
 		s.person("anna@studio.example")
 		known := s.browser()
-		known.signIn("anna@studio.example", password).leads("/account")
+		known.signIn("anna@studio.example", password).leads("/")
 		known.submit("/account", "/signout").leads("/signin?done=signed-out")
 
 		t.Logf("%d of 1,000 guesses were tried", s.guess("anna@studio.example", 1000, 20))
 
 		known.signIn("anna@studio.example", "wrong password").want(403)
-		known.signIn("anna@studio.example", password).leads("/account")
-		s.browser().signIn("anna@studio.example", password).leads("/account")
+		known.signIn("anna@studio.example", password).leads("/")
+		s.browser().signIn("anna@studio.example", password).leads("/")
 	})
 }
 
@@ -54,7 +54,7 @@ func TestGuessesFromTheSameAddress(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *site) {
 		s.person("anna@studio.example")
 		known := s.browser()
-		known.signIn("anna@studio.example", password).leads("/account")
+		known.signIn("anna@studio.example", password).leads("/")
 		known.submit("/account", "/signout").leads("/signin?done=signed-out")
 		for i := range 300 {
 			for _, email := range []string{"anna@studio.example", fmt.Sprintf("p%d@studio.example", i)} {
@@ -65,7 +65,7 @@ func TestGuessesFromTheSameAddress(t *testing.T) {
 			}
 		}
 		s.browser().signIn("anna@studio.example", password).want(429, "You can try again in")
-		known.signIn("anna@studio.example", password).leads("/account")
+		known.signIn("anna@studio.example", password).leads("/")
 	})
 }
 
@@ -96,7 +96,7 @@ func TestResetsThatStrangersAskFor(t *testing.T) {
 			t.Errorf("%d mails in 90 minutes, want at most 12", n)
 		}
 		b.submit(link, "/reset", "password", "another password").leads("/signin?done=reset")
-		b.signIn("anna@studio.example", "another password").leads("/account")
+		b.signIn("anna@studio.example", "another password").leads("/")
 	})
 }
 

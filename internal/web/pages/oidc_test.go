@@ -68,7 +68,7 @@ func TestSignInWithAProvider(t *testing.T) {
 
 		b.get("/password").want(200, "Choose a password")
 		b.submit("/password", "/password", "password", "a fine password").leads("/account?done=password")
-		s.browser().signIn("anna@studio.example", "a fine password").leads("/account")
+		s.browser().signIn("anna@studio.example", "a fine password").leads("/")
 	})
 }
 
@@ -89,7 +89,7 @@ func TestProviderAnswersThatDoNotCount(t *testing.T) {
 			t.Error("the page has words of whoever made the link")
 		}
 
-		s.browser().finish(p, "/oidc/start?next=//evil.example", "eve@studio.example").leads("/account")
+		s.browser().finish(p, "/oidc/start?next=//evil.example", "eve@studio.example").leads("/")
 
 		back := b.away(p, "/oidc/start", "anna@studio.example")
 		u, _ := url.Parse(back)

@@ -9,34 +9,22 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/web/httpd"
 )
 
 //go:embed templates/*.html
 var templateFiles embed.FS
-
-// file is an embedded static file.
-type file struct {
-	mediaType string
-	content   []byte
-}
 
 var (
 	//go:embed static/style.css
 	styleText []byte
 	//go:embed static/page.js
 	scriptText []byte
-	//go:embed static/favicon.svg
-	iconText []byte
-)
-
-var (
-	styleFile  = file{"text/css; charset=utf-8", styleText}
-	scriptFile = file{"text/javascript; charset=utf-8", scriptText}
-	iconFile   = file{"image/svg+xml", iconText}
+	//go:embed static/wall.jpg
+	wallPicture []byte
 )
 
 // scriptedPages are the names of the pages that use page.js: they show times
@@ -44,8 +32,10 @@ var (
 // script.
 var scriptedPages = map[string]bool{"account": true, "device": true, "devices": true, "token": true, "tokens": true}
 
-// pages are the parsed templates by name, each combined with layout.html.
-var pages = parseTemplates()
+// pages returns the parsed templates by name, each combined with layout.html.
+// They are parsed when they are first needed, because every command of the
+// program has this package.
+var pages = sync.OnceValue(parseTemplates)
 
 func parseTemplates() map[string]*template.Template {
 	frame := template.Must(template.New("layout").Funcs(template.FuncMap{
@@ -61,16 +51,6 @@ func parseTemplates() map[string]*template.Template {
 		all[base] = template.Must(template.Must(frame.Clone()).ParseFS(templateFiles, name))
 	}
 	return all
-}
-
-// serveFile responds with the static file.
-func (f file) serveFile(v *pageRequest) error {
-	h := v.w.Header()
-	h.Set("Content-Type", f.mediaType)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("ETag", httpd.ETag(f.content))
-	httpd.ServeBytes(v.w, v.r, f.content)
-	return nil
 }
 
 // page is the data of layout.html and of the page's template.
@@ -104,7 +84,7 @@ func (v *pageRequest) renderPage(status int, name string, data any, f *fault.Err
 		}
 	}
 	var b bytes.Buffer
-	if err := pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
+	if err := pages()[name].ExecuteTemplate(&b, "layout", p); err != nil {
 		return fmt.Errorf("render %s: %w", name, err)
 	}
 	h := v.w.Header()
@@ -225,9 +205,9 @@ func (p *page) FirstField(name, label, kind, autocomplete string) field {
 // for that address only.
 func (p *page) EmailField(known string) field {
 	if known == "" {
-		return p.FirstField("email", "Mail address", "email", "username")
+		return p.FirstField("email", "E-mail address", "email", "username")
 	}
-	f := p.InputField("email", "Mail address", "email", "username")
+	f := p.InputField("email", "E-mail address", "email", "username")
 	f.Value = known
 	f.Fixed = true
 	if f.Problem == "" {

@@ -134,9 +134,16 @@ func (v *pageRequest) setKnownCookie(cookie string) {
 	v.setCookie(v.cookies.known, cookie, "/", v.Accounts.Settings.KnownLifetime)
 }
 
-// redirectSignedOut deletes the session cookie and redirects to the sign-in
-// page. done names the message to show there.
+// redirectSignedOut makes the browser forget the session and redirects to the
+// sign-in page. done names the message to show there.
 func (v *pageRequest) redirectSignedOut(done string) error {
-	v.deleteCookie(v.cookies.session, "/")
+	v.forgetSession()
 	return v.redirectTo("/signin?done=" + done)
+}
+
+// forgetSession makes the browser delete the session cookie and everything that
+// the studio has stored or cached.
+func (v *pageRequest) forgetSession() {
+	v.deleteCookie(v.cookies.session, "/")
+	v.w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 }

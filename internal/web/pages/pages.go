@@ -1,6 +1,6 @@
 // Package pages serves the HTML pages on which people sign up and sign in,
 // manage their account, devices and access tokens, and approve devices (RFC
-// 8628).
+// 8628). To signed-in people it also serves the studio.
 //
 // The pages are plain HTML and need no script. One small file, page.js, shows
 // times in the browser's time zone and copies secrets; the
@@ -14,12 +14,14 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"atelier/internal/account"
 	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/people/oidc"
+	"atelier/internal/web/studio"
 )
 
 // Parts are the dependencies and settings of the pages.
@@ -29,6 +31,8 @@ type Parts struct {
 	// Provider is the OpenID provider with which people can sign in. It is nil
 	// if none is configured.
 	Provider *oidc.Provider
+	// Studio has the files of the studio, which signed-in people get.
+	Studio *studio.Site
 	// Box encrypts the state of a sign-in at the OpenID provider.
 	Box keyring.Box
 	// Key is the HMAC key of CSRF tokens.
@@ -70,34 +74,37 @@ func New(p Parts) (http.Handler, error) {
 	if len(p.Key) < minKeyBytes {
 		return nil, errors.New("sign-in pages: the key has fewer than 32 bytes")
 	}
+	if p.Studio == nil {
+		return nil, errors.New("sign-in pages: the studio is missing")
+	}
 	s := &server{Parts: p, cookies: cookiesFor(app), origins: http.NewCrossOriginProtection(), openForms: map[string]bool{}}
 	if err := s.origins.AddTrustedOrigin(app.Scheme + "://" + app.Host); err != nil {
 		return nil, err
 	}
+	pages() // parsed now and not during the first request
 	return s.newHandler(s.listRoutes()), nil
 }
 
-// listRoutes returns the routes of all pages and forms.
+// listRoutes returns all routes.
 func (s *server) listRoutes() []route {
+	return slices.Concat(s.pageRoutes(), s.fileRoutes(), s.studioRoutes())
+}
+
+// pageRoutes returns the routes of all pages and forms.
+func (s *server) pageRoutes() []route {
 	signIn := signInPages{s}
 	links := linkPages{s}
 	accounts := accountPages{s}
 	tokens := tokenPages{s}
 
 	return []route{
-		{"GET", "/style.css", sessionIgnored, styleFile.serveFile},
-		{"GET", "/page.js", sessionIgnored, scriptFile.serveFile},
-		{"GET", "/favicon.svg", sessionIgnored, iconFile.serveFile},
-		{"GET", "/favicon.ico", sessionIgnored, iconFile.serveFile}, // requested by browsers that show a file of this service instead of a page
-		{"GET", "/{$}", sessionIgnored, s.redirectHome},
-
 		{"GET", "/setup", sessionOptional, signIn.setupForm},
 		{"POST", "/setup", sessionOptional, signIn.createFirstAccount},
 		{"GET", "/signup", sessionOptional, signIn.signUpForm},
 		{"POST", "/signup", sessionOptional, signIn.signUp},
 		{"GET", "/signin", sessionOptional, signIn.signInForm},
 		{"POST", "/signin", sessionOptional, signIn.signIn},
-		{"POST", "/signout", sessionRequired, signIn.signOut},
+		{"POST", signOutPath, sessionRequired, signIn.signOut},
 		{"GET", "/oidc/start", sessionOptional, signIn.startProvider},
 		{"GET", "/oidc/callback", sessionOptional, signIn.finishProvider},
 
@@ -137,6 +144,3 @@ func (s *server) listRoutes() []route {
 		{"POST", "/invitation", sessionRequired, links.acceptInvitation},
 	}
 }
-
-// redirectHome handles GET /: it redirects to homePath.
-func (s *server) redirectHome(v *pageRequest) error { return v.redirectTo(homePath) }

@@ -26,5 +26,5 @@ func (s accountPages) changePassword(v *pageRequest) error {
 	if err != nil {
 		return v.showFormAgain("password", newPasswordPage(v), err)
 	}
-	return v.startSession(in, homePath+"?done=password")
+	return v.startSession(in, accountPath+"?done=password")
 }

@@ -31,8 +31,8 @@ const (
 )
 
 // contentPolicy is the Content-Security-Policy of pages without a script. It
-// allows only style sheets, images and forms of this site.
-const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+// allows only style sheets, fonts, images and forms of this site.
+const contentPolicy = "default-src 'none'; style-src 'self'; font-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // scriptPolicy is the Content-Security-Policy of pages with a script. It
 // allows page.js but no inline script, so that text entered by a user is never

@@ -22,24 +22,68 @@ import (
 // in, for people to look at.
 const screens = "ATELIER_TEST_SCREENS"
 
-// look checks what a window shows: nothing is wider than a phone or a desk.
+// look checks what a window shows, light and dark: no page is wider than a
+// phone, a desk or a desk at 200 % zoom, and all text has enough contrast.
 func look(t *testing.T, b *chromium.Browser, name string) {
 	t.Helper()
-	for _, width := range []int{390, 1280} {
+	for _, width := range []int{320, 390, 640, 1280} {
 		b.Width(width)
 		if wide := b.Eval("document.documentElement.scrollWidth > window.innerWidth"); wide != "false" {
 			t.Errorf("%s is wider than %d pixels", name, width)
 		}
-		folder := os.Getenv(screens)
-		if folder == "" {
-			continue
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		b.ColorScheme(scheme)
+		if pale := b.Eval(paleTexts); pale != "[]" {
+			t.Errorf("%s, %s: the contrast is too low: %s", name, scheme, pale)
 		}
-		file := filepath.Join(folder, fmt.Sprintf("%s-%d.png", name, width))
+		picture(t, b, name, scheme)
+	}
+}
+
+// picture leaves pictures of the page in the folder for them.
+func picture(t *testing.T, b *chromium.Browser, name, scheme string) {
+	t.Helper()
+	folder := os.Getenv(screens)
+	if folder == "" {
+		return
+	}
+	b.Eval("document.fonts.ready.then(() => 0)")
+	for _, width := range []int{390, 1280} {
+		b.Width(width)
+		file := filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme))
 		if err := os.WriteFile(file, b.Screenshot(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
+
+// paleTexts is a script that lists the texts of a page whose contrast to their
+// background is less than 4.5:1 (WCAG 2.2, 1.4.3).
+const paleTexts = `(() => {
+	document.getAnimations().forEach(a => a.finish());
+	const numbers = color => color.match(/[\d.]+/g).map(Number);
+	const light = color => numbers(color).slice(0, 3).map(c => c / 255)
+		.map(c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+		.reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
+	const ground = e => {
+		for (; e; e = e.parentElement) {
+			const color = getComputedStyle(e).backgroundColor;
+			if ((numbers(color)[3] ?? 1) === 1) return color;
+		}
+		return "rgb(255, 255, 255)";
+	};
+	const pale = [];
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (texts.nextNode()) {
+		const e = texts.currentNode.parentElement;
+		if (!texts.currentNode.data.trim() || !e.checkVisibility()) continue;
+		const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((x, y) => y - x);
+		const ratio = (a + .05) / (b + .05);
+		if (ratio < 4.5) pale.push(texts.currentNode.data.trim() + " " + ratio.toFixed(2));
+	}
+	return pale;
+})()`
 
 // enter signs a person in through the form.
 func enter(b *chromium.Browser, s *site, p person.Person) {

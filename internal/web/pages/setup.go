@@ -1,5 +1,7 @@
 package pages
 
+import "atelier/internal/web/studio"
+
 // setupForm handles GET /setup: it shows the form for the first account. It
 // requires the secret from the link that the service printed at its first
 // start. Without the secret the response does not reveal whether an account
@@ -27,5 +29,5 @@ func (s signInPages) checkSetup(v *pageRequest, token string) (entryPage, error)
 	if err == nil && !ok {
 		err = errInvalidLink
 	}
-	return entryPage{Setup: token, Next: homePath, BaseURL: s.BaseURL}, err
+	return entryPage{Setup: token, Next: studio.WelcomePath, BaseURL: s.BaseURL}, err
 }

@@ -70,13 +70,16 @@ func (s signInPages) signIn(v *pageRequest) error {
 	return v.startSession(in, e.Next)
 }
 
+// signOutPath is the address to which the form for signing out is sent.
+const signOutPath = "/signout"
+
 // signOut handles POST /signout: it signs this browser out.
 func (s signInPages) signOut(v *pageRequest) error {
 	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.currentPrincipal(), v.session.ID); err != nil {
 		return err
 	}
 	if next := safeDestination(v.form.Get("next")); next != homePath {
-		v.deleteCookie(v.cookies.session, "/")
+		v.forgetSession()
 		return v.redirectTo(next)
 	}
 	return v.redirectSignedOut("signed-out")

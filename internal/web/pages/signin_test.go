@@ -21,8 +21,8 @@ func TestSignUp(t *testing.T) {
 	t.Parallel()
 	each(t, nil, func(t *testing.T, s *site) {
 		b := s.browser()
-		b.get("/").leads("/account")
-		b.get("/account").leads("/signin")
+		b.get("/").leads("/signin")
+		b.get("/account").leads("/signin?next=%2Faccount")
 		for _, bad := range []struct{ email, password, field string }{
 			{"anna", "long enough", "email"}, {"anna@studio.example", "short", "password"}, {"", "long enough", "email"},
 		} {
@@ -38,9 +38,9 @@ func TestSignUp(t *testing.T) {
 		if n := s.count("person"); n != 0 {
 			t.Fatalf("people = %d after refused forms", n)
 		}
-		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
+		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/")
 		b.get("/account").want(200, "anna@studio.example", "Your address is not verified yet.", "1,234,567", "100 free tokens left this month.")
-		b.get("/signup").leads("/account")
+		b.get("/signup").leads("/")
 		b.get("/signin?next=/devices").leads("/devices")
 
 		other := s.browser()
@@ -98,7 +98,7 @@ func TestSignInAndOut(t *testing.T) {
 		s.person("anna@studio.example")
 		b := s.browser()
 		b.plant(sessionCookie, strings.Repeat("a", 44))
-		b.get("/account").leads("/signin") // what somebody planted is nobody's
+		b.get("/account").leads("/signin?next=%2Faccount") // what somebody planted is nobody's
 
 		wrong := b.signIn("anna@studio.example", "wrong password").want(403, "The address or the password is wrong.")
 		if attr(wrong.element("email"), "value") != "anna@studio.example" || len(wrong.alerts()) != 1 {
@@ -117,7 +117,7 @@ func TestSignInAndOut(t *testing.T) {
 		b.signIn(strings.Repeat("a", 600)+"@studio.example", "wrong password").want(403, "The address or the password is wrong.")
 
 		a := b.signIn("ANNA@studio.example", password)
-		a.leads("/account")
+		a.leads("/")
 		first := b.cookie(sessionCookie)
 		if len(first) != 44 || first == strings.Repeat("a", 44) {
 			t.Fatalf("session = %q", first)
@@ -132,11 +132,11 @@ func TestSignInAndOut(t *testing.T) {
 		page := s.browser()
 		form := page.get("/signin")
 		page.plant(sessionCookie, first)
-		page.send(form, "/signin", "email", "anna@studio.example", "password", password).leads("/account")
+		page.send(form, "/signin", "email", "anna@studio.example", "password", password).leads("/")
 		if second := page.cookie(sessionCookie); second == first || len(second) != 44 {
 			t.Errorf("second session = %q, first %q", second, first)
 		}
-		b.get("/account").leads("/signin")
+		b.get("/account").leads("/signin?next=%2Faccount")
 
 		page.submit("/account", "/signout").leads("/signin?done=signed-out")
 		page.get("/signin?done=signed-out").want(200, "You are signed out.")
@@ -157,7 +157,7 @@ func TestAStolenCookieDiesWithTheSignOut(t *testing.T) {
 		thief.plant(sessionCookie, b.cookie(sessionCookie))
 		thief.get("/account").want(200)
 		b.submit("/devices", "/signout").leads("/signin?done=signed-out")
-		thief.get("/account").leads("/signin")
+		thief.get("/account").leads("/signin?next=%2Faccount")
 	})
 }
 
@@ -182,7 +182,7 @@ func TestGuessingIsLimited(t *testing.T) {
 			t.Errorf("the answers tell who is here:\n%s\n%s", a.body, u.body)
 		}
 		s.clock.pass(30 * time.Second)
-		b.signIn("anna@studio.example", password).leads("/account")
+		b.signIn("anna@studio.example", password).leads("/")
 	})
 }
 
@@ -193,7 +193,7 @@ func TestSuspendedPeopleStayOut(t *testing.T) {
 		if err := s.accounts.SignIn.SetSuspended(t.Context(), "anna@studio.example", true); err != nil {
 			t.Fatal(err)
 		}
-		b.get("/account").leads("/signin")
+		b.get("/account").leads("/signin?next=%2Faccount")
 		b.signIn("anna@studio.example", password).want(403, "This account is suspended.")
 		b.signIn("anna@studio.example", "wrong password").want(403, "The address or the password is wrong.")
 	})
@@ -216,7 +216,7 @@ func TestSetup(t *testing.T) {
 		page := b.get("/setup?token="+token).want(200, "atelier admin person create", "https://api.atelier.example/api/v2/tools")
 		b.send(page, "/setup", "email", "anna@studio.example", "password", "short").want(400, "at least 8 characters", "atelier admin person create")
 		b.send(page, "/setup", "token", "x", "email", "anna@studio.example", "password", password).want(404)
-		b.send(page, "/setup", "email", "anna@studio.example", "password", password).leads("/account")
+		b.send(page, "/setup", "email", "anna@studio.example", "password", password).leads("/welcome")
 		b.get("/account").want(200, "Your address is verified.")
 		b.get("/setup?token=" + token).want(404)
 		b.send(page, "/setup", "email", "eve@studio.example", "password", password).want(404)
@@ -230,7 +230,7 @@ func TestCookiesWithTLS(t *testing.T) {
 	t.Parallel()
 	s := build(t, "sqlite", nil, nil)
 	s.person("anna@studio.example")
-	pages, err := pages.New(pages.Parts{Accounts: s.accounts, Key: make([]byte, 32), AppURL: "https://app.atelier.example", Now: s.clock.now})
+	pages, err := pages.New(pages.Parts{Studio: newStudio(t, s.url), Accounts: s.accounts, Key: make([]byte, 32), AppURL: "https://app.atelier.example", Now: s.clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestCookiesWithTLS(t *testing.T) {
 		t.Errorf("cookies = %q, want %q", got, want)
 	}
 	in := b.send(page, "/signin", "email", "anna@studio.example", "password", password)
-	in.leads("/account")
+	in.leads("/")
 	cookie := b.cookie("__Host-atelier")
 	known := b.cookie("__Host-atelier-known")
 	want := []string{
@@ -264,8 +264,10 @@ func TestCookiesWithTLS(t *testing.T) {
 
 func TestBadParts(t *testing.T) {
 	t.Parallel()
+	site := newStudio(t, "https://a.example")
 	for _, p := range []pages.Parts{
-		{Key: make([]byte, 32), AppURL: ""}, {Key: make([]byte, 32), AppURL: "ftp://a.example"}, {Key: make([]byte, 32), AppURL: "https:"}, {Key: make([]byte, 31), AppURL: "https://a.example"},
+		{Studio: site, Key: make([]byte, 32), AppURL: ""}, {Studio: site, Key: make([]byte, 32), AppURL: "ftp://a.example"}, {Studio: site, Key: make([]byte, 32), AppURL: "https:"},
+		{Studio: site, Key: make([]byte, 31), AppURL: "https://a.example"}, {Key: make([]byte, 32), AppURL: "https://a.example"},
 	} {
 		if _, err := pages.New(p); err == nil {
 			t.Errorf("pages were made of %+v", p)
@@ -296,7 +298,7 @@ func TestWeakPasswords(t *testing.T) {
 		b.submit(link, "/reset", "password", address).want(400, "too similar to your e-mail address")
 		b.submit(link, "/reset", "password", "lamp river horse").leads("/signin?done=reset")
 
-		b.signIn(address, "lamp river horse").leads("/account")
+		b.signIn(address, "lamp river horse").leads("/")
 		b.submit("/password", "/password", "old", "lamp river horse", "password", "qwertyuiop").want(400, "pattern")
 		b.submit("/password", "/password", "old", "lamp river horse", "password", "another password").leads("/account?done=password")
 	})

@@ -33,6 +33,8 @@ import (
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
+	"atelier/internal/web/studio"
+	"atelier/web"
 )
 
 // clock is a clock that tests move.
@@ -72,8 +74,8 @@ func build(t *testing.T, engine string, change func(*account.Settings), provider
 	t.Helper()
 	s := &site{t: t, clock: &clock{}, log: &watch.Log{}, metrics: prometheus.NewRegistry()}
 	s.clock.micros.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
-	web := httptest.NewUnstartedServer(nil)
-	s.url = "http://" + web.Listener.Addr().String()
+	server := httptest.NewUnstartedServer(nil)
+	s.url = "http://" + server.Listener.Addr().String()
 	settings := account.Settings{AppURL: s.url, SignupGrant: 1234567, MonthlyAllowance: 100}
 	if change != nil {
 		change(&settings)
@@ -93,23 +95,33 @@ func build(t *testing.T, engine string, change func(*account.Settings), provider
 	}
 	t.Cleanup(func() { blobs.Close() })
 	pages, err := pages.New(pages.Parts{
-		Accounts: s.accounts, PersonalData: &personaldata.Service{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.BoxFor("pending"), Key: s.key,
+		Studio: newStudio(t, s.url), Accounts: s.accounts, PersonalData: &personaldata.Service{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.BoxFor("pending"), Key: s.key,
 		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, WallClock: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	web.Config.Handler = s.served(pages)
-	web.Start()
-	t.Cleanup(web.Close)
+	server.Config.Handler = s.served(pages)
+	server.Start()
+	t.Cleanup(server.Close)
 	return s
+}
+
+// newStudio returns the built studio for a site with this URL.
+func newStudio(t *testing.T, appURL string) *studio.Site {
+	t.Helper()
+	site, err := studio.New(studio.Options{Files: web.Dist(), AppURL: appURL, MediaURL: appURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
 }
 
 // served wraps pages in the same handlers as the program does.
 func (s *site) served(pages http.Handler) http.Handler {
 	return httpd.New(pages, httpd.Options{
 		Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: s.metrics, Now: s.clock.now,
-		Health: &httpd.Health{Now: s.clock.now},
+		Health: &httpd.Health{Now: s.clock.now}, DatabaseBudget: time.Minute,
 	})
 }
 

@@ -19,8 +19,8 @@ import (
 func newSite(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
-	mux.Handle("/docs", newHandler(t))
-	mux.Handle("/docs/", newHandler(t))
+	mux.Handle("/docs/api", newHandler(t))
+	mux.Handle("/docs/api/", newHandler(t))
 	mux.HandleFunc("GET /api/v2/openapi.json", func(w http.ResponseWriter, r *http.Request) { w.Write(openapi.Document) })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -68,7 +68,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 
 	b := browser.Open(t)
-	b.Goto(newSite(t) + "/docs")
+	b.Goto(newSite(t) + "/docs/api")
 	waitForElements(t, b, ".opblock", len(summaries))
 	shown := b.Eval(`window.operations = Object.fromEntries([...document.querySelectorAll(".opblock")].map(o => [
 		o.querySelector(".opblock-summary-method").textContent + " " + o.querySelector(".opblock-summary-path").dataset.path, o]));
@@ -107,7 +107,7 @@ func TestPageWithoutScripts(t *testing.T) {
 	t.Parallel()
 	b := browser.Open(t)
 	b.NoScript()
-	b.Goto(newSite(t) + "/docs")
+	b.Goto(newSite(t) + "/docs/api")
 	if text := b.Text(); !strings.Contains(text, "OpenAPI document") {
 		t.Errorf("without scripts the page says %q, want a link to the document", text)
 	}

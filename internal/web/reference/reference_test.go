@@ -47,20 +47,20 @@ func newHandler(t *testing.T) http.Handler {
 }
 
 // largeFiles are the page's files that are worth compressing.
-var largeFiles = []string{"/docs/swagger-ui/swagger-ui.css", "/docs/swagger-ui/swagger-ui-bundle.js"}
+var largeFiles = []string{"/docs/api/swagger-ui/swagger-ui.css", "/docs/api/swagger-ui/swagger-ui-bundle.js"}
 
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
 	for _, c := range []struct{ path, mediaType string }{
-		{"/docs", "text/html; charset=utf-8"},
-		{"/docs/style.css", "text/css; charset=utf-8"},
-		{"/docs/page.js", "text/javascript; charset=utf-8"},
-		{"/docs/swagger-ui/swagger-ui.css", "text/css; charset=utf-8"},
-		{"/docs/swagger-ui/swagger-ui-bundle.js", "text/javascript; charset=utf-8"},
-		{"/docs/swagger-ui/swagger-ui-bundle.js.LICENSE.txt", "text/plain; charset=utf-8"},
-		{"/docs/swagger-ui/LICENSE", "text/plain; charset=utf-8"},
-		{"/docs/swagger-ui/NOTICE", "text/plain; charset=utf-8"},
+		{"/docs/api", "text/html; charset=utf-8"},
+		{"/docs/api/style.css", "text/css; charset=utf-8"},
+		{"/docs/api/page.js", "text/javascript; charset=utf-8"},
+		{"/docs/api/swagger-ui/swagger-ui.css", "text/css; charset=utf-8"},
+		{"/docs/api/swagger-ui/swagger-ui-bundle.js", "text/javascript; charset=utf-8"},
+		{"/docs/api/swagger-ui/swagger-ui-bundle.js.LICENSE.txt", "text/plain; charset=utf-8"},
+		{"/docs/api/swagger-ui/LICENSE", "text/plain; charset=utf-8"},
+		{"/docs/api/swagger-ui/NOTICE", "text/plain; charset=utf-8"},
 	} {
 		r := get(h, "GET", c.path)
 		for name, want := range map[string]string{
@@ -81,7 +81,7 @@ func TestHeaders(t *testing.T) {
 func TestNothingIsSentTwice(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
-	for _, path := range []string{"/docs", "/docs/style.css"} {
+	for _, path := range []string{"/docs/api", "/docs/api/style.css"} {
 		tag := get(h, "GET", path).Header.Get("ETag")
 		if tag == "" {
 			t.Fatalf("%s has no ETag", path)
@@ -104,12 +104,12 @@ func TestRequests(t *testing.T) {
 		status             int
 		header, value      string
 	}{
-		{"the page", "GET", "/docs", 200, "", ""},
-		{"a slash too many", "GET", "/docs/", 308, "Location", "/docs"},
-		{"an unknown page", "GET", "/docs/nothing", 404, "", ""},
+		{"the page", "GET", "/docs/api", 200, "", ""},
+		{"a slash too many", "GET", "/docs/api/", 308, "Location", "/docs/api"},
+		{"an unknown page", "GET", "/docs/api/nothing", 404, "", ""},
 		{"outside", "GET", "/", 404, "", ""},
-		{"writing", "POST", "/docs", 405, "Allow", "GET, HEAD"},
-		{"writing the style", "DELETE", "/docs/style.css", 405, "Allow", "GET, HEAD"},
+		{"writing", "POST", "/docs/api", 405, "Allow", "GET, HEAD"},
+		{"writing the style", "DELETE", "/docs/api/style.css", 405, "Allow", "GET, HEAD"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ func TestRequests(t *testing.T) {
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
-	r, full := get(h, "HEAD", "/docs"), get(h, "GET", "/docs")
+	r, full := get(h, "HEAD", "/docs/api"), get(h, "GET", "/docs/api")
 	if got := body(t, r); r.StatusCode != http.StatusOK || got != "" {
 		t.Errorf("HEAD = %d with %d bytes, want 200 with none", r.StatusCode, len(got))
 	}
@@ -142,8 +142,8 @@ func TestRoutesAreCountedByName(t *testing.T) {
 	server := httpd.New(newHandler(t), httpd.Options{
 		Log: slog.New(slog.DiscardHandler), Metrics: metrics, Health: &httpd.Health{}, Now: time.Now,
 	})
-	get(server, "GET", "/docs")
-	get(server, "GET", "/docs/style.css")
+	get(server, "GET", "/docs/api")
+	get(server, "GET", "/docs/api/style.css")
 	families, err := metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -158,8 +158,8 @@ func TestRoutesAreCountedByName(t *testing.T) {
 			}
 		}
 	}
-	if !seen["/docs"] || !seen["/docs/style.css"] || len(seen) != 2 {
-		t.Errorf("routes = %v, want /docs and /docs/style.css", seen)
+	if !seen["/docs/api"] || !seen["/docs/api/style.css"] || len(seen) != 2 {
+		t.Errorf("routes = %v, want /docs/api and /docs/api/style.css", seen)
 	}
 }
 

@@ -61,7 +61,7 @@ func open(t *testing.T, engine string, perMinute int) *fixture {
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String()
 	edge := scim.New(scim.Parts{Provisioning: w.site.Provisioning, BaseURL: w.url, RequestsPerMinute: perMinute, Now: now})
-	server.Config.Handler = httpd.New(edge, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now})
+	server.Config.Handler = httpd.New(edge, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now, DatabaseBudget: time.Minute})
 	server.Start()
 	t.Cleanup(server.Close)
 	w.fox, w.token = w.connected("Fox", "fox.example")

@@ -12,9 +12,12 @@
 package dbtest
 
 import (
+	"cmp"
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -70,16 +73,35 @@ func Open(t testing.TB, address string) *sqldb.DB {
 	return OpenAt(t, address, time.Now)
 }
 
+// limit is the time limit of database operations in tests, also of transactions
+// that do nothing. It is longer than that of the program, because a machine that
+// is busy elsewhere may suspend a test for seconds, and tests fill tables with
+// many rows. Tests of the limits open the database with their own.
+const limit = time.Minute
+
 // OpenAt is like Open, but the database uses the given clock.
 func OpenAt(t testing.TB, address string, now func() time.Time) *sqldb.DB {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), address, sqldb.Options{MaxConns: 8, Now: now})
+	db, err := sqldb.Open(t.Context(), withLimit(address), sqldb.Options{MaxConns: 8, Now: now, Limit: limit})
 	if err != nil {
 		t.Fatalf("open test database: %v", err)
 	}
 	db.SetSealKey([]byte("a key for tests, of 32 bytes and n"))
 	t.Cleanup(db.Close)
 	return db
+}
+
+// withLimit adds the limit to the URL of a PostgreSQL database that has none.
+func withLimit(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "postgres" {
+		return address
+	}
+	const name = "idle_in_transaction_session_timeout"
+	q := u.Query()
+	q.Set(name, cmp.Or(q.Get(name), strconv.FormatInt(limit.Milliseconds(), 10)))
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // sqliteTemplate returns the content of a migrated SQLite file.

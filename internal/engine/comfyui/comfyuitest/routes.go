@@ -176,7 +176,7 @@ func (s *Server) postPrompt(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	p := &prompt{
 		id:       id,
-		number:   s.world.number,
+		number:   s.memory.number,
 		clientID: body.ClientID,
 		raw:      body.Prompt,
 		nodes:    v.nodes,
@@ -187,13 +187,13 @@ func (s *Server) postPrompt(w http.ResponseWriter, r *http.Request) {
 		s.faults.Stale--
 		p.stale = true
 	}
-	s.world.number++
+	s.memory.number++
 	if body.Front {
 		p.number = -p.number
 	}
-	s.world.enqueue(p)
+	s.memory.enqueue(p)
 	s.prompts = append(s.prompts, Prompt{id, body.ClientID, body.Prompt, body.Extra})
-	s.world.wake()
+	s.memory.wake()
 	s.mu.Unlock()
 	errors := v.nodeErrors
 	if errors == nil {
@@ -224,10 +224,10 @@ func (s *Server) getQueue(w http.ResponseWriter, _ *http.Request) {
 	defer s.mu.Unlock()
 	at := []any{}
 	waiting := []any{}
-	if p := s.world.current; p != nil {
+	if p := s.memory.current; p != nil {
 		at = append(at, p.item())
 	}
-	for _, p := range slices.Backward(s.world.queue) { // the real server does not sort this list
+	for _, p := range slices.Backward(s.memory.queue) { // the real server does not sort this list
 		waiting = append(waiting, p.item())
 	}
 	reply(w, 200, dict{"queue_running": at, "queue_pending": waiting})
@@ -245,10 +245,10 @@ func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if body.Clear {
-		s.world.queue = nil
+		s.memory.queue = nil
 	}
 	for _, id := range body.Delete {
-		s.world.dequeue(id)
+		s.memory.dequeue(id)
 	}
 }
 
@@ -259,7 +259,7 @@ func (s *Server) interrupt(_ http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&body) // without a body, any running prompt is interrupted
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.world.current
+	p := s.memory.current
 	if p != nil && (body.PromptID == "" || s.o.GlobalInterrupt || p.id == body.PromptID) {
 		p.interrupt()
 	}
@@ -269,7 +269,7 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := r.PathValue("id")
-	if e, ok := s.world.history[id]; ok {
+	if e, ok := s.memory.history[id]; ok {
 		reply(w, 200, dict{id: e})
 		return
 	}
@@ -288,10 +288,10 @@ func (s *Server) postHistory(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if body.Clear {
-		clear(s.world.history)
+		clear(s.memory.history)
 	}
 	for _, id := range body.Delete {
-		delete(s.world.history, id)
+		delete(s.memory.history, id)
 	}
 }
 
@@ -300,15 +300,15 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	id := r.PathValue("id")
 	state := ""
-	if p := s.world.current; p != nil && p.id == id {
+	if p := s.memory.current; p != nil && p.id == id {
 		state = "in_progress"
 	}
-	for _, p := range s.world.queue {
+	for _, p := range s.memory.queue {
 		if p.id == id {
 			state = "pending"
 		}
 	}
-	if e, ok := s.world.history[id]; ok {
+	if e, ok := s.memory.history[id]; ok {
 		state = "completed"
 		if st, ok := e["status"].(dict); ok && st["status_str"] == "error" {
 			state = "failed"
@@ -325,8 +325,8 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := r.PathValue("id")
-	done := s.world.dequeue(id)
-	if p := s.world.current; p != nil && p.id == id {
+	done := s.memory.dequeue(id)
+	if p := s.memory.current; p != nil && p.id == id {
 		p.interrupt()
 		done = true
 	}

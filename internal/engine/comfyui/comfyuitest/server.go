@@ -102,7 +102,7 @@ type Server struct {
 	sockets map[string]*socket // open WebSockets, by client id
 	open    map[*socket]bool
 	files   map[string][]byte // content of files by type/subfolder/name; files survive a restart
-	world   *world
+	memory  *memory
 	life    *life
 }
 
@@ -149,11 +149,11 @@ func (s *Server) Resume() error {
 		s.addr = listener.Addr().String()
 		s.URL = "http://" + s.addr
 	}
-	s.world = newWorld()
+	s.memory = newMemory()
 	s.sockets = map[string]*socket{}
 	s.open = map[*socket]bool{}
 	s.life = l
-	w := s.world
+	w := s.memory
 	s.mu.Unlock()
 	l.done.Go(func() { _ = l.server.Serve(listener) })
 	l.done.Go(func() { s.work(ctx, w) })
@@ -251,7 +251,7 @@ func (s *Server) Waiting() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var ids []string
-	for _, p := range s.world.queue {
+	for _, p := range s.memory.queue {
 		ids = append(ids, p.id)
 	}
 	return ids
@@ -261,5 +261,5 @@ func (s *Server) Waiting() []string {
 func (s *Server) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.world.current == nil && len(s.world.queue) == 0
+	return s.memory.current == nil && len(s.memory.queue) == 0
 }

@@ -54,9 +54,9 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.sockets[k.id] = k // an older WebSocket with the same client id gets no more messages
 	s.open[k] = true
-	left := len(s.world.queue)
+	left := len(s.memory.queue)
 	var at any
-	if p := s.world.current; p != nil && p.clientID == k.id && p.at != "" {
+	if p := s.memory.current; p != nil && p.clientID == k.id && p.at != "" {
 		at = p.at
 	}
 	s.mu.Unlock()

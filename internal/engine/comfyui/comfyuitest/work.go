@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// world is the state that the server keeps in memory and loses when it
+// memory is the state that the server keeps in memory and loses when it
 // restarts.
-type world struct {
+type memory struct {
 	number  int
 	queue   []*prompt
 	current *prompt
@@ -24,11 +24,11 @@ type world struct {
 	news    chan struct{}
 }
 
-func newWorld() *world {
-	return &world{number: 1, history: map[string]dict{}, news: make(chan struct{}, 1)}
+func newMemory() *memory {
+	return &memory{number: 1, history: map[string]dict{}, news: make(chan struct{}, 1)}
 }
 
-func (w *world) wake() {
+func (w *memory) wake() {
 	select {
 	case w.news <- struct{}{}:
 	default:
@@ -36,13 +36,13 @@ func (w *world) wake() {
 }
 
 // enqueue adds a prompt to the queue, which is sorted by number.
-func (w *world) enqueue(p *prompt) {
+func (w *memory) enqueue(p *prompt) {
 	w.queue = append(w.queue, p)
 	slices.SortStableFunc(w.queue, func(a, b *prompt) int { return cmp.Compare(a.number, b.number) })
 }
 
 // cached returns the results in the cache, by signature.
-func (w *world) cached() map[string]made {
+func (w *memory) cached() map[string]made {
 	all := map[string]made{}
 	for _, one := range w.caches {
 		maps.Copy(all, one)
@@ -50,7 +50,7 @@ func (w *world) cached() map[string]made {
 	return all
 }
 
-func (w *world) dequeue(id string) bool {
+func (w *memory) dequeue(id string) bool {
 	before := len(w.queue)
 	w.queue = slices.DeleteFunc(w.queue, func(p *prompt) bool { return p.id == id })
 	return len(w.queue) < before
@@ -84,10 +84,10 @@ var (
 )
 
 // work runs the prompts of the queue one after the other.
-func (s *Server) work(ctx context.Context, w *world) {
+func (s *Server) work(ctx context.Context, w *memory) {
 	for {
 		s.mu.Lock()
-		if s.world == w && len(w.queue) > 0 && ctx.Err() == nil {
+		if s.memory == w && len(w.queue) > 0 && ctx.Err() == nil {
 			p := w.queue[0]
 			w.queue = w.queue[1:]
 			w.current = p
@@ -116,7 +116,7 @@ func (s *Server) note(p *prompt, event string, data dict) {
 	s.tell(p.clientID, event == "execution_interrupted", func(bool) message { return text(event, data) })
 }
 
-func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
+func (s *Server) execute(ctx context.Context, w *memory, p *prompt) {
 	s.note(p, "execution_start", dict{})
 	r := &running{
 		s:       s,

@@ -33,7 +33,7 @@ func WAV() []byte {
 }
 
 // Take stores a file that no row of the database refers to yet.
-func (h *House) Take(data []byte) ingest.StoredFile {
+func (h *Installation) Take(data []byte) ingest.StoredFile {
 	h.Helper()
 	taken, err := h.Intake.IngestFile(h.Context(), bytes.NewReader(data), ingest.Options{MaxBytes: 1 << 20})
 	h.OK(err)
@@ -41,7 +41,7 @@ func (h *House) Take(data []byte) ingest.StoredFile {
 }
 
 // Results stores n pictures, as if an engine had generated them.
-func (h *House) Results(n int) (all []generation.StoredResult) {
+func (h *Installation) Results(n int) (all []generation.StoredResult) {
 	h.Helper()
 	for i := range n {
 		all = append(all, generation.StoredResult{StoredFile: h.Take(PNG(i))})
@@ -50,7 +50,7 @@ func (h *House) Results(n int) (all []generation.StoredResult) {
 }
 
 // Upload uploads a file to an account and returns the id of the upload.
-func (h *House) Upload(personID, accountID string, data []byte) string {
+func (h *Installation) Upload(personID, accountID string, data []byte) string {
 	h.Helper()
 	u, err := h.Library.AddUpload(h.Context(), principal.Principal{PersonID: personID, AccountID: accountID, TeamID: accountID}, accountID, "file", h.Take(data))
 	h.OK(err)
@@ -58,7 +58,7 @@ func (h *House) Upload(personID, accountID string, data []byte) string {
 }
 
 // Files returns the keys of all blobs in the store.
-func (h *House) Files() (keys []string) {
+func (h *Installation) Files() (keys []string) {
 	h.Helper()
 	for item, err := range h.Blobs.List(h.Context(), "") {
 		h.OK(err)
@@ -69,7 +69,7 @@ func (h *House) Files() (keys []string) {
 }
 
 // Owned returns the keys of all blobs that rows of the database refer to.
-func (h *House) Owned() (keys []string) {
+func (h *Installation) Owned() (keys []string) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
 		keys = nil
@@ -92,7 +92,7 @@ func (h *House) Owned() (keys []string) {
 
 // Tidy fails the test if the blobs in the store differ from the blobs that rows
 // of the database refer to.
-func (h *House) Tidy() {
+func (h *Installation) Tidy() {
 	h.Helper()
 	if files, owned := h.Files(), h.Owned(); !slices.Equal(files, owned) {
 		h.Errorf("the store has %v, the rows name %v", files, owned)
@@ -101,7 +101,7 @@ func (h *House) Tidy() {
 
 // Rows returns the numbers of rows of all tables that runs can change, and the
 // sum of held tokens, as text to compare.
-func (h *House) Rows() (counts string) {
+func (h *Installation) Rows() (counts string) {
 	h.Helper()
 	for _, table := range []string{
 		"run", "run_turn", "run_attempt", "run_input", "run_poll", "result", "asset", "upload", "idempotency", "rate_log", "rate_key",

@@ -24,6 +24,7 @@ import (
 	"atelier/internal/file/library"
 	"atelier/internal/file/media"
 	"atelier/internal/file/quota"
+	"atelier/internal/file/resumable"
 	"atelier/internal/money/budget"
 	"atelier/internal/money/ledger"
 	"atelier/internal/money/report"
@@ -39,7 +40,7 @@ import (
 // Engine is the name of the engine of all tools in this package.
 const Engine = "script"
 
-// tools are the manifests of the tools of a House, by slug.
+// tools are the manifests of the tools of an Installation, by slug.
 var tools = map[string]string{
 	"free":  "price: {type: FREE}\n" + picture + "fields: [{key: prompt, type: PROMPT, label: P}, {key: seed, type: SEED, label: S}, {key: strength, type: NUM, label: N, min: 0, max: 10, default: 1.5}]\n",
 	"cost":  "price: {type: COST, tokens: 3}\n" + picture + "fields: [{key: prompt, type: PROMPT, label: P}]\n",
@@ -54,11 +55,11 @@ var tools = map[string]string{
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
 // Checks are the invariants of all tables that runs change.
-var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, quota.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
+var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, resumable.Checks, quota.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
 
-// House is a test installation without workers. Its clock advances only when
+// Installation is a test installation without workers. Its clock advances only when
 // the test advances it.
-type House struct {
+type Installation struct {
 	dbtest.Fixture
 	Blobs   blob.Store
 	Intake  *ingest.Pipeline
@@ -75,19 +76,19 @@ type House struct {
 	Ended  func()
 }
 
-// Worlds calls fn with a new House on each kind of database, in parallel with
+// EachInstallation calls fn with a new Installation on each kind of database, in parallel with
 // other tests, and verifies Checks after fn. change, which may be nil, changes
 // the operator's settings.
-func Worlds(t *testing.T, change func(*generation.Settings), fn func(h *House)) {
+func EachInstallation(t *testing.T, change func(*generation.Settings), fn func(h *Installation)) {
 	t.Helper()
 	dbtest.EachFixture(t, Checks, func(w dbtest.Fixture) { fn(New(w, change)) })
 }
 
-// New returns a House on the database of a fixture. change, which may be nil,
+// New returns an Installation on the database of a fixture. change, which may be nil,
 // changes the operator's settings.
-func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
+func New(w dbtest.Fixture, change func(*generation.Settings)) *Installation {
 	w.Helper()
-	h := &House{Fixture: w, Hub: pubsub.New(), Queued: func(string) {}, Ended: func() {}}
+	h := &Installation{Fixture: w, Hub: pubsub.New(), Queued: func(string) {}, Ended: func() {}}
 	var err error
 	h.Blobs, err = blob.Open(w.Context(), "file://"+w.TempDir(), blob.Options{Now: time.Now})
 	w.OK(err)
@@ -113,7 +114,7 @@ func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 
 // Service returns another service on the same database, as another node would
 // have. change, which may be nil, changes the operator's settings.
-func (h *House) Service(change func(*generation.Settings)) *generation.Service {
+func (h *Installation) Service(change func(*generation.Settings)) *generation.Service {
 	s := generation.Settings{
 		InputFiles:      12,
 		MetadataBytes:   8192,
@@ -157,7 +158,7 @@ func Unlimited(s *generation.Settings) {
 
 // Apply replaces the catalog with the given manifests, by slug. A name is added
 // to each manifest.
-func (h *House) Apply(manifests map[string]string) {
+func (h *Installation) Apply(manifests map[string]string) {
 	h.Helper()
 	h.ApplyElsewhere(manifests)
 	_, err := h.Catalog.RefreshSnapshot(h.Context())
@@ -166,7 +167,7 @@ func (h *House) Apply(manifests map[string]string) {
 
 // ApplyElsewhere replaces the catalog as if another node had done so. The
 // catalog of this node is not refreshed.
-func (h *House) ApplyElsewhere(manifests map[string]string) {
+func (h *Installation) ApplyElsewhere(manifests map[string]string) {
 	h.Helper()
 	files := fstest.MapFS{}
 	for slug, text := range manifests {
@@ -186,7 +187,7 @@ func Manifest(slug string) string { return tools[slug] }
 
 // Tool returns the tool with the given slug. It fails the test if there is
 // none.
-func (h *House) Tool(slug string) *catalog.Tool {
+func (h *Installation) Tool(slug string) *catalog.Tool {
 	h.Helper()
 	for _, t := range h.Catalog.CurrentSnapshot().AllTools() {
 		if t.Slug == slug {
@@ -199,7 +200,7 @@ func (h *House) Tool(slug string) *catalog.Tool {
 
 // Person creates a person whose personal account has the given number of
 // tokens, and returns their id.
-func (h *House) Person(tokens int64) string {
+func (h *Installation) Person(tokens int64) string {
 	h.Helper()
 	id := ids.New()
 	h.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, lower($2), TRUE, '', 1)`, id, id+"@example.com")
@@ -208,7 +209,7 @@ func (h *House) Person(tokens int64) string {
 }
 
 // Company creates a company without teams and returns its id.
-func (h *House) Company() string {
+func (h *Installation) Company() string {
 	h.Helper()
 	id := ids.New()
 	h.Exec(`INSERT INTO company (id, name, plan, created) VALUES ($1, 'Company', 'ENTERPRISE', 1)`, id)
@@ -218,7 +219,7 @@ func (h *House) Company() string {
 // TeamOf creates a team in a company, gives the team the tokens, and returns
 // its id. The team has no members, because package generation does not check
 // membership.
-func (h *House) TeamOf(companyID string, tokens int64) string {
+func (h *Installation) TeamOf(companyID string, tokens int64) string {
 	h.Helper()
 	id := ids.New()
 	h.Exec(`INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, $2, 'Team', FALSE, 1)`, id, companyID)
@@ -228,13 +229,13 @@ func (h *House) TeamOf(companyID string, tokens int64) string {
 
 // Team creates a company with one team that has the given number of tokens, and
 // returns the id of the team.
-func (h *House) Team(tokens int64) string {
+func (h *Installation) Team(tokens int64) string {
 	h.Helper()
 	return h.TeamOf(h.Company(), tokens)
 }
 
 // Give grants tokens to an account.
-func (h *House) Give(accountID string, tokens int64) {
+func (h *Installation) Give(accountID string, tokens int64) {
 	h.Helper()
 	if tokens == 0 {
 		return
@@ -247,7 +248,7 @@ func (h *House) Give(accountID string, tokens int64) {
 
 // Balance returns the balance of an account, assuming that there is no monthly
 // allowance.
-func (h *House) Balance(accountID string) ledger.Balance {
+func (h *Installation) Balance(accountID string) ledger.Balance {
 	h.Helper()
 	return dbtest.Get(h.Fixture, func(tx *sqldb.Tx) (ledger.Balance, error) {
 		all, err := ledger.Balances(h.Context(), tx, []string{accountID}, 0)
@@ -277,7 +278,7 @@ func In(personID, teamID string) principal.Principal {
 
 // Draft returns a draft for the tool with the given slug, without inputs and
 // with the default number of results.
-func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
+func (h *Installation) Draft(who principal.Principal, slug string) generation.Draft {
 	h.Helper()
 	t := h.Tool(slug)
 	d := generation.Draft{Principal: who, ToolID: t.ID, ToolHash: t.Hash, Inputs: map[string]any{}}
@@ -289,7 +290,7 @@ func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
 }
 
 // Create creates a run. It fails the test if the run is rejected.
-func (h *House) Create(d generation.Draft) run.Run {
+func (h *Installation) Create(d generation.Draft) run.Run {
 	h.Helper()
 	c, err := h.Runs.CreateRun(h.Context(), d)
 	h.OK(err)
@@ -297,7 +298,7 @@ func (h *House) Create(d generation.Draft) run.Run {
 }
 
 // Run reads a run from the database.
-func (h *House) Run(id string) (r run.Run) {
+func (h *Installation) Run(id string) (r run.Run) {
 	h.Helper()
 	h.OK(h.DB.Read(h.Context(), func(tx *sqldb.Tx) (err error) { r, err = run.GetUnscoped(h.Context(), tx, id); return err }))
 	return r
@@ -305,7 +306,7 @@ func (h *House) Run(id string) (r run.Run) {
 
 // Claim claims the next queued run for the named worker. It fails the test if
 // there is none.
-func (h *House) Claim(worker string) (r run.Run) {
+func (h *Installation) Claim(worker string) (r run.Run) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
 		one, _, ok, err := run.Claim(h.Context(), tx, Engine, worker, 30*time.Second)
@@ -319,7 +320,7 @@ func (h *House) Claim(worker string) (r run.Run) {
 }
 
 // Count executes a query that returns a single number.
-func (h *House) Count(query string, args ...any) (n int64) {
+func (h *Installation) Count(query string, args ...any) (n int64) {
 	h.Helper()
 	h.OK(h.DB.QueryRow(h.Context(), query, args...).Scan(&n))
 	return n

@@ -10,10 +10,12 @@ package apitest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -29,12 +31,15 @@ import (
 
 // Contract checks responses against the OpenAPI document.
 type Contract struct {
-	doc      map[string]any
-	base     string
-	paths    map[string]*regexp.Regexp // by path template
-	compiler *jsonschema.Compiler
-	mu       sync.Mutex
-	schemas  map[string]*jsonschema.Schema
+	doc   map[string]any
+	base  string
+	paths map[string]*regexp.Regexp // by path template
+	// templates are the path templates, those with fewer parameters first,
+	// because a path such as /library/marks is not an id of /library/{id}.
+	templates []string
+	compiler  *jsonschema.Compiler
+	mu        sync.Mutex
+	schemas   map[string]*jsonschema.Schema
 }
 
 // resource is the name of the OpenAPI document in schema references.
@@ -64,6 +69,9 @@ func parseContract(text []byte) (*Contract, error) {
 		pattern := regexp.MustCompile(`\\\{[a-z_]+\\\}`).ReplaceAllString(regexp.QuoteMeta(template), `[^/]+`)
 		c.paths[template] = regexp.MustCompile("^" + regexp.QuoteMeta(c.pathPrefix(template)) + pattern + "$")
 	}
+	c.templates = slices.SortedFunc(maps.Keys(c.paths), func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "{"), strings.Count(b, "{")), cmp.Compare(a, b))
+	})
 	forbidExtraMembers(c.doc["components"].(map[string]any)["schemas"])
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	return c, c.compiler.AddResource(resource, c.doc)
@@ -153,6 +161,12 @@ func (c *Contract) CheckResponse(method, path string, status int, header http.He
 	if method == http.MethodHead {
 		return nil
 	}
+	if status < 300 && !c.hasContent(at) {
+		if len(body) != 0 {
+			return fmt.Errorf("status %d has a body", status)
+		}
+		return nil
+	}
 	if other := header.Get("Content-Type"); slices.Contains(otherTypes, other) && c.hasResponse(at, other) {
 		return nil
 	}
@@ -215,6 +229,18 @@ func (c *Contract) hasResponse(pointer, mimeType string) bool {
 	return err == nil
 }
 
+// hasContent reports whether the response at pointer in the document has a
+// body.
+func (c *Contract) hasContent(pointer string) bool {
+	node := any(c.doc)
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		members, _ := node.(map[string]any)
+		node = members[strings.ReplaceAll(step, "~1", "/")]
+	}
+	_, has := node.(map[string]any)["content"]
+	return has
+}
+
 // checkHeaders checks the headers that every response must have.
 func checkHeaders(status int, h http.Header) error {
 	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
@@ -240,11 +266,23 @@ func checkHeaders(status int, h http.Header) error {
 // findResponse returns the JSON pointer to the description of a response in
 // the document.
 func (c *Contract) findResponse(method, path string, status int) (pointer string, known bool) {
+	methods := []string{method}
 	if method == http.MethodHead {
-		method = http.MethodGet
+		methods = append(methods, http.MethodGet) // operations that are described for GET serve HEAD too
 	}
-	for template, pattern := range c.paths {
-		if !pattern.MatchString(path) {
+	for _, one := range methods {
+		if pointer, known = c.findDescribed(one, path, status); known {
+			return pointer, true
+		}
+	}
+	return "", false
+}
+
+// findDescribed is findResponse for an operation that the document describes
+// with the method.
+func (c *Contract) findDescribed(method, path string, status int) (pointer string, known bool) {
+	for _, template := range c.templates {
+		if !c.paths[template].MatchString(path) {
 			continue
 		}
 		op, ok := c.doc["paths"].(map[string]any)[template].(map[string]any)[strings.ToLower(method)].(map[string]any)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"atelier/internal/base/cursor"
+	"atelier/internal/base/throttle"
 	"atelier/internal/board"
 	"atelier/internal/file/library"
 	"atelier/internal/web/access"
@@ -18,6 +19,7 @@ type Handler struct {
 	Boards  *board.Boards
 	Links   library.URLSigner
 	Streams *rest.Streams
+	Moves   *throttle.Buckets // rate limits of presence, by person
 	Pages   rest.Pager
 	JSON    rest.JSONLimits
 }
@@ -31,6 +33,7 @@ func (h *Handler) Routes() []rest.Route {
 		rest.NewRoute("PATCH /api/v2/boards/{board_id}", access.ForAccount, h.renameBoard),
 		rest.NewRoute("DELETE /api/v2/boards/{board_id}", access.ForAccount, h.deleteBoard),
 		rest.NewRoute("POST /api/v2/boards/{board_id}/restore", access.ForAccount, h.restoreBoard),
+		rest.NewRoute("PUT /api/v2/boards/{board_id}/presence", access.ForAccount, h.setPresence),
 		rest.NewRoute("POST /api/v2/boards/{board_id}/nodes", access.ForAccount, h.addNode),
 		rest.NewRoute("PATCH /api/v2/boards/{board_id}/nodes", access.ForAccount, h.changeNodes),
 		rest.NewRoute("PATCH /api/v2/boards/{board_id}/nodes/{node_id}", access.ForAccount, h.changeNode),

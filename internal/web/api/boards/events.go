@@ -33,11 +33,15 @@ func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stream := boardStream{h: h, call: call, mark: board.Mark{Revision: revision}}
 	if known, ok := lastRevision(r.Header); ok {
-		stream.mark.Revision = known
+		revision = known
 	}
-	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (bool, error) { return stream.sendChanges(ctx, events) })
+	follower := h.NewFollower(call.Call, call.boardID, revision)
+	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (bool, error) {
+		return follower.SendChanges(ctx, func(all ...FollowerEvent) error {
+			return events.SendAll(rest.Convert(all, FollowerEvent.asEvent)...)
+		})
+	})
 }
 
 // lastRevision returns the board revision in the Last-Event-ID header, and
@@ -51,24 +55,57 @@ func lastRevision(header http.Header) (int64, bool) {
 // stream sends.
 const maxPagesAtOnce = 10
 
-// boardStream is the state of one event stream of a board.
-type boardStream struct {
-	h     *Handler
-	call  boardCall
-	mark  board.Mark  // position up to which all changes were sent
-	board board.Board // the board as it was last sent; zero before the first event
+// Follower reads the events of a board for one stream.
+type Follower struct {
+	h       *Handler
+	call    *rest.Call
+	boardID string
+	mark    board.Mark  // position up to which all changes were sent
+	board   board.Board // the board as it was last sent; zero before the first event
 }
 
-// sendChanges sends the new events of a board. The id of each event is the
-// revision up to which all changes were sent, so a disconnected client can
-// resume after any event.
-func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter) (ended bool, err error) {
-	boards := s.h.Boards
-	revision, err := boards.GetRevision(ctx, s.call.Principal, s.call.boardID)
+// FollowerEvent is an event of a board. Its names and data are those of GET
+// /api/v2/boards/{board_id}/events.
+type FollowerEvent struct {
+	// Revision is the revision up to which all changes were sent, so a
+	// disconnected client can resume after any event.
+	Revision int64
+	Name     string
+	Data     any
+}
+
+func (e FollowerEvent) asEvent() rest.Event {
+	return rest.Event{ID: strconv.FormatInt(e.Revision, 10), Name: e.Name, Data: e.Data}
+}
+
+// NewFollower returns a Follower for a board of the caller's account. The first
+// event has the changes since the revision.
+func (h *Handler) NewFollower(call *rest.Call, boardID string, revision int64) *Follower {
+	return &Follower{
+		h:       h,
+		call:    call,
+		boardID: boardID,
+		mark:    board.Mark{Revision: revision},
+	}
+}
+
+// BoardID returns the id of the board.
+func (f *Follower) BoardID() string { return f.boardID }
+
+// HasSent reports whether the client has received the board at the revision.
+func (f *Follower) HasSent(revision int64) bool {
+	return f.board.ID != "" && f.mark == board.Mark{Revision: revision}
+}
+
+// SendChanges passes the new events of the board to send. ended reports that
+// the board was deleted.
+func (f *Follower) SendChanges(ctx context.Context, send func(...FollowerEvent) error) (ended bool, err error) {
+	boards := f.h.Boards
+	revision, err := boards.GetRevision(ctx, f.call.Principal, f.boardID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return false, err
 	}
-	if err == nil && s.board.ID != "" && revision == s.mark.Revision {
+	if err == nil && f.board.ID != "" && revision == f.mark.Revision {
 		return false, nil
 	}
 
@@ -76,48 +113,53 @@ func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter)
 	hasMore := true
 	for i := 0; hasMore && i < maxPagesAtOnce; i++ {
 		if i > 0 { // a slow client may have lost access in the meantime
-			if err := s.call.Reauthorize(ctx); err != nil {
+			if err := f.call.Reauthorize(ctx); err != nil {
 				return false, err
 			}
 		}
-		n, err := boards.ListChanges(ctx, s.call.Principal, s.call.boardID, s.mark, nodePage)
-		if fault.Is(err, fault.NotFound) && s.board.ID != "" { // the board was deleted permanently
-			return true, events.SendAll(rest.Event{ID: s.mark.Revision, Name: "deleted", Data: asSummary(s.board)})
+		n, err := boards.ListChanges(ctx, f.call.Principal, f.boardID, f.mark, nodePage)
+		if fault.Is(err, fault.NotFound) && f.board.ID != "" { // the board was deleted permanently
+			return true, send(FollowerEvent{Revision: f.mark.Revision, Name: "deleted", Data: asSummary(f.board)})
 		}
 		if err != nil {
 			return false, err
 		}
 		if !n.Board.Deleted.IsZero() {
-			return true, events.SendAll(rest.Event{ID: n.Board.Revision, Name: "deleted", Data: asSummary(n.Board)})
+			return true, send(FollowerEvent{Revision: n.Board.Revision, Name: "deleted", Data: asSummary(n.Board)})
 		}
 
-		s.mark = n.Mark
+		f.mark = n.Mark
 		hasMore = n.More
-		var all []rest.Event
+		var all []FollowerEvent
 		if len(n.Nodes) > 0 {
 			hasChanges = true
-			all = append(all, rest.Event{ID: n.Mark.Revision, Name: "nodes", Data: s.asBoardChange(n)})
+			all = append(all, FollowerEvent{Revision: n.Mark.Revision, Name: "nodes", Data: f.asBoardChange(n)})
 		}
 		switch {
 		case n.Lost:
-			all = append(all, rest.Event{ID: n.Mark.Revision, Name: "reset", Data: asSummary(n.Board)})
-			s.board = n.Board
-		case !hasMore && (!hasChanges || s.board.Name != n.Board.Name):
-			all = append(all, rest.Event{ID: n.Mark.Revision, Name: "board", Data: asSummary(n.Board)})
-			s.board = n.Board
+			all = append(all, FollowerEvent{Revision: n.Mark.Revision, Name: "reset", Data: asSummary(n.Board)})
+			f.board = n.Board
+		case !hasMore && (!hasChanges || f.board.Name != n.Board.Name):
+			all = append(all, FollowerEvent{Revision: n.Mark.Revision, Name: "board", Data: asSummary(n.Board)})
+			f.board = n.Board
 		}
-		if err := events.SendAll(all...); err != nil {
+		if err := send(all...); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
 }
 
-func (s *boardStream) asBoardChange(n board.Delta) wire.BoardChange {
-	change := wire.BoardChange{Revision: n.Mark.Revision, Put: []wire.Node{}, Deleted: []string{}}
+func (f *Follower) asBoardChange(n board.Delta) wire.BoardChange {
+	change := wire.BoardChange{
+		BoardID:  f.boardID,
+		Revision: n.Mark.Revision,
+		Put:      []wire.Node{},
+		Deleted:  []string{},
+	}
 	for _, one := range n.Nodes {
 		if one.Deleted.IsZero() {
-			change.Put = append(change.Put, s.h.asNode(one, s.call.Principal.PersonID))
+			change.Put = append(change.Put, f.h.asNode(one, f.call.Principal.PersonID))
 		} else {
 			change.Deleted = append(change.Deleted, one.ID)
 		}

@@ -62,6 +62,7 @@ func (h *Handler) asNode(n board.Node, viewerID string) wire.Node {
 		Z:        n.Z,
 		Created:  rest.Moment(n.Created),
 		Revision: n.Revision,
+		UID:      rest.TextOrNull(n.PersonID),
 		Missing:  n.Missing,
 	}
 	if i := n.Item; i != nil {

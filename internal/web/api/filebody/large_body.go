@@ -33,13 +33,13 @@ type largeBody struct {
 // ExtendDeadlines lets the request body arrive more slowly than other bodies.
 // Each read moves the read deadline according to the number of bytes that have
 // arrived, and the write deadline to Grace after the read deadline. The whole
-// body may have up to MaxRequestBytes, whether or not it has a Content-Length.
-func (rc *Receiver) ExtendDeadlines(w http.ResponseWriter, r *http.Request) {
+// body may have up to maxBytes, whether or not it has a Content-Length.
+func (rc *Receiver) ExtendDeadlines(w http.ResponseWriter, r *http.Request, maxBytes int64) {
 	r.Body = &largeBody{
 		ReadCloser: r.Body,
 		conn:       http.NewResponseController(w),
 		now:        rc.Now,
-		maxBytes:   rc.MaxRequestBytes,
+		maxBytes:   maxBytes,
 	}
 }
 

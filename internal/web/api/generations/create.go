@@ -34,7 +34,7 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	key, err := h.readIdempotencyKey(r.Header)
+	key, err := rest.ReadIdempotencyKey(r.Header, h.MaxKeyLength)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 		}
 	}
 
-	h.Files.ExtendDeadlines(w, r)
+	h.Files.ExtendDeadlines(w, r, h.Files.MaxRequestBytes)
 	body, err := h.readBody(w, r, isKnown, room)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
@@ -144,25 +144,6 @@ func (h *Handler) refuseEarly(w http.ResponseWriter, r *http.Request, personID s
 		w.Header().Set("Connection", "close")
 	}
 	return err
-}
-
-// readIdempotencyKey returns the value of the Idempotency-Key header, or "" if
-// there is none.
-func (h *Handler) readIdempotencyKey(header http.Header) (string, error) {
-	values := header.Values("Idempotency-Key")
-	if len(values) == 0 {
-		return "", nil
-	}
-
-	key := values[0]
-	isInvalid := len(values) > 1 || key == "" || len(key) > h.MaxKeyLength
-	for i := 0; i < len(key) && !isInvalid; i++ {
-		isInvalid = key[i] <= ' ' || key[i] > '~'
-	}
-	if isInvalid {
-		return "", fault.New(fault.Invalid, fmt.Sprintf("An Idempotency-Key must have 1 to %d visible ASCII characters.", h.MaxKeyLength)).On("Idempotency-Key")
-	}
-	return key, nil
 }
 
 // previewCost serves POST /api/v2/generate/preview-cost: it returns the price

@@ -91,16 +91,13 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.Stage())})
 	}
 	if rec.Preview != "" && rec.Preview != previous.Preview {
-		add("preview", wire.GenerationPreview{
-			URL:      s.links.SignURL(library.KindRunPreview, rec.ID, library.VariantPreview, s.viewerID, library.RunNames(rec.Preview).Preview),
-			MimeType: previewType(rec.Preview),
-		})
+		add("preview", AsPreview(s.links, rec, s.viewerID))
 	}
 	if ended = rec.State.IsEnded(); ended {
 		add("done", rec.RunJSON(s.links, s.viewerID))
 	}
 	if len(all) > 0 {
-		all[len(all)-1].ID = rec.Revision
+		all[len(all)-1].ID = strconv.FormatInt(rec.Revision, 10)
 	}
 
 	s.sent = rec.Revision
@@ -112,6 +109,15 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 // server has changed.
 func hasMoved(previous, now generation.Record) bool {
 	return previous.IsWaitingAtServer() && now.IsWaitingAtServer() && *previous.ServerPosition != *now.ServerPosition
+}
+
+// AsPreview converts the newest preview of a run to its API representation,
+// with a URL signed for the viewer.
+func AsPreview(links library.URLSigner, rec generation.Record, viewerID string) wire.GenerationPreview {
+	return wire.GenerationPreview{
+		URL:      links.SignURL(library.KindRunPreview, rec.ID, library.VariantPreview, viewerID, library.RunNames(rec.Preview).Preview),
+		MimeType: previewType(rec.Preview),
+	}
 }
 
 // previewType returns the MIME type of a preview image from its storage key.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"atelier/internal/base/cursor"
@@ -21,16 +22,18 @@ type Handler struct {
 	Catalog *catalog.Catalog
 	Links   library.URLSigner
 	Pages   rest.Pager
-	// Deleted is called after a result has been deleted.
-	Deleted func()
+	// Changed is called after a result has been deleted or restored.
+	Changed func()
 }
 
 // Routes returns the routes of the operations on the library.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/library", access.ForAccounts, h.listLibrary),
+		rest.NewRoute("GET /api/v2/library/marks", access.ForAccounts, h.listMarks),
 		rest.NewRoute("GET /api/v2/library/{library_id}", access.ForAccount, h.getItem),
 		rest.NewRoute("DELETE /api/v2/library/{library_id}", access.ForAccount, h.deleteItem),
+		rest.NewRoute("POST /api/v2/library/{library_id}/restore", access.ForAccount, h.restoreItem),
 		rest.NewRoute("PUT /api/v2/library/{library_id}/favorite", access.ForAccount, h.addFavorite),
 		rest.NewRoute("DELETE /api/v2/library/{library_id}/favorite", access.ForAccount, h.removeFavorite),
 	}
@@ -39,15 +42,16 @@ func (h *Handler) Routes() []rest.Route {
 // scopeParams are the query parameters that a cursor of the library is bound
 // to: it is valid only for the same filters.
 var scopeParams = []string{
-	"tool_id", "aspect_ratio", "resolution", "model_family_tool_tag_id", "media_tool_tag_id", "favorited", "start_utc", "end_utc",
+	"q", "type", "tool_id", "aspect_ratio", "resolution", "model_family_tool_tag_id", "media_tool_tag_id", "favorited", "start_utc", "end_utc",
 }
 
-// listLibrary serves GET /api/v2/library: it lists the results of one or more
-// accounts, newest first.
-func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
-	call := rest.CallOf(r)
+// readFilter reads the filters and the order of a list of results. It also
+// returns the scope of the list's cursors.
+func (h *Handler) readFilter(call *rest.Call) (filter library.Filter, scope string) {
 	p := call.Params
-	filter := library.Filter{
+	filter = library.Filter{
+		Search:      p.ReadText("q"),
+		Type:        rest.ReadMedium(p),
 		AspectRatio: p.ReadText("aspect_ratio"),
 		Resolution:  p.ReadText("resolution"),
 		Favorited:   p.ReadBool("favorited"),
@@ -55,16 +59,31 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 		Until:       p.ReadTime("end_utc"),
 	}
 	filter.ToolIDs = h.readTools(p)
+	switch order := wire.LibrarySort(p.ReadText("sort")); order {
+	case "", wire.Newest:
+	case wire.Oldest:
+		filter.OldestFirst = true
+	default:
+		p.AddProblem("sort", "Must be newest or oldest.")
+	}
 
 	var accountIDs []string
 	for _, account := range call.Principal.Accounts() {
 		accountIDs = append(accountIDs, account.AccountID)
 	}
-	scope := []string{"library", call.Principal.PersonID, strings.Join(slices.Sorted(slices.Values(accountIDs)), ",")}
+	parts := []string{"library", call.Principal.PersonID, strings.Join(slices.Sorted(slices.Values(accountIDs)), ","), strconv.FormatBool(filter.OldestFirst)}
 	for _, name := range scopeParams {
-		scope = append(scope, p.Values.Get(name))
+		parts = append(parts, p.Values.Get(name))
 	}
-	page, err := h.Pages.ReadPage(p, cursor.Scope(scope...))
+	return filter, cursor.Scope(parts...)
+}
+
+// listLibrary serves GET /api/v2/library: it lists the results of one or more
+// accounts.
+func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	filter, scope := h.readFilter(call)
+	page, err := h.Pages.ReadPage(call.Params, scope)
 	if err != nil {
 		return err
 	}
@@ -77,11 +96,51 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	items, hasMore, next := rest.Cut(page, items, func(i library.Item) (string, string) { return rest.Micros(i.Created), i.ResultID })
+	items, hasMore, next := rest.Cut(page, items, func(i library.Item) (string, string) {
+		return cursorKey(library.Cursor{Created: i.Created, ID: i.ResultID})
+	})
 	return rest.Reply(w, http.StatusOK, wire.LibraryList{
 		Data:       rest.Convert(items, func(i library.Item) wire.LibraryItem { return h.asItem(i, call.Principal.PersonID) }),
 		HasMore:    hasMore,
 		NextCursor: next,
+	})
+}
+
+// cursorKey returns the sort key of a position in a list of results.
+func cursorKey(c library.Cursor) (created, id string) { return rest.Micros(c.Created), c.ID }
+
+// The numbers of results from one place to the next in a list of places.
+const (
+	defaultEvery = 100
+	minEvery     = 20
+	maxEvery     = 1000
+)
+
+// listMarks serves GET /api/v2/library/marks: it counts the results in a list
+// and returns cursors of places in it.
+func (h *Handler) listMarks(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	filter, scope := h.readFilter(call)
+	every := call.Params.ReadNumber("every", defaultEvery, minEvery, maxEvery)
+	if err := call.Params.Err(); err != nil {
+		return err
+	}
+
+	total, marks, err := h.Library.ListMarks(r.Context(), call.Principal, filter, int64(every))
+	if err != nil {
+		return err
+	}
+	return rest.Reply(w, http.StatusOK, wire.LibraryMarks{
+		Total: total,
+		Marks: rest.Convert(marks, func(m library.Mark) wire.LibraryMark {
+			mark := wire.LibraryMark{Index: m.Index, Created: rest.Moment(m.Created)}
+			if m.After != nil {
+				created, id := cursorKey(*m.After)
+				sealed := h.Pages.Cursors.SealKey(scope, created, id)
+				mark.Cursor = &sealed
+			}
+			return mark
+		}),
 	})
 }
 
@@ -137,6 +196,7 @@ func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
 		Height:          one.Height,
 		DurationSeconds: one.DurationSeconds,
 		SizeBytes:       one.SizeBytes,
+		Sha256:          one.Sha256,
 		Favorited:       one.Favorited,
 		Prompt:          one.Prompt,
 		Note:            one.Note,
@@ -153,8 +213,23 @@ func (h *Handler) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Library.DeleteItem(r.Context(), call.Principal, r.PathValue("library_id")); err != nil {
 		return err
 	}
-	h.Deleted()
+	h.Changed()
 	return rest.NoContent(w)
+}
+
+// restoreItem serves POST /api/v2/library/{library_id}/restore: it restores a
+// deleted result.
+func (h *Handler) restoreItem(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
+		return err
+	}
+	i, err := h.Library.RestoreItem(r.Context(), call.Principal, r.PathValue("library_id"))
+	if err != nil {
+		return err
+	}
+	h.Changed()
+	return rest.Reply(w, http.StatusOK, h.asItem(i, call.Principal.PersonID))
 }
 
 // addFavorite serves PUT /api/v2/library/{library_id}/favorite: it marks a
@@ -199,6 +274,7 @@ func (h *Handler) asItem(i library.Item, viewerID string) wire.LibraryItem {
 		Height:          rest.NumberOrNull(int64(i.Height)),
 		DurationSeconds: rest.SecondsOrNull(i.Duration),
 		SizeBytes:       i.Size,
+		Sha256:          i.SHA256,
 		Favorited:       i.Favorited,
 		Prompt:          rest.TextOrNull(i.Prompt),
 		Note:            rest.TextOrNull(i.Note),

@@ -52,7 +52,7 @@ func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return rest.Reply(w, http.StatusOK, wire.TopUpResult{TopUp: wire.TopUp(topUp), Balance: asBalance(balance)})
+	return rest.Reply(w, http.StatusOK, wire.TopUpResult{TopUp: wire.TopUp(topUp), Balance: AsBalance(balance)})
 }
 
 // AsIdentity converts a person and their accounts to the API representation.
@@ -71,6 +71,7 @@ func AsIdentity(r profile.Profile) wire.Identity {
 		Accounts:           rest.Convert(r.Accounts, asAccount),
 		NewlyJoinedTeams:   []wire.JoinedTeam{},
 		CompanyPermissions: wire.CompanyPermissions{},
+		Operator:           r.Operator,
 	}
 	for _, t := range r.NewTeams {
 		person.NewlyJoinedTeams = append(person.NewlyJoinedTeams, wire.JoinedTeam{ID: t.ID, Label: t.Name, CompanyID: t.CompanyID})
@@ -89,7 +90,7 @@ func asAccount(a profile.Account) wire.Account {
 		Plan:        wire.AccountPlanPERSONAL,
 		Permissions: rest.PermissionFlags(company.TeamPermissions, a.Permissions),
 		PluginKinds: a.PluginKinds,
-		Balance:     asBalance(a.Balance),
+		Balance:     AsBalance(a.Balance),
 		Storage:     wire.Storage{UsedBytes: a.Storage.Used, LimitBytes: rest.NumberOrNull(a.Storage.Limit)},
 	}
 	if a.CompanyID != "" {
@@ -100,6 +101,7 @@ func asAccount(a profile.Account) wire.Account {
 	return account
 }
 
-func asBalance(b ledger.Balance) wire.Balance {
+// AsBalance converts the balance of an account to its API representation.
+func AsBalance(b ledger.Balance) wire.Balance {
 	return wire.Balance{Tokens: b.Tokens, Held: b.Held, FreeAllowanceLeft: b.FreeAllowanceLeft}
 }

@@ -4,6 +4,7 @@ package media
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -25,6 +26,9 @@ type Handler struct {
 	Blobs   blob.Store
 	Files   *blob.Verifier
 	Now     func() time.Time
+	// AppOrigin is the origin of the app's pages, whose scripts may read the
+	// files. It is empty if the files have the same origin.
+	AppOrigin string
 }
 
 // Routes returns the routes of signed URLs.
@@ -39,6 +43,10 @@ func (h *Handler) Routes() []rest.Route {
 // or the ranges of it that a Range header names. Its headers prevent browsers
 // from running scripts in the file.
 func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
+	header := w.Header()
+	if h.AppOrigin != "" && header.Get("Access-Control-Allow-Origin") == "" {
+		header.Set("Access-Control-Allow-Origin", h.AppOrigin)
+	}
 	grant, err := h.Links.VerifyURL(library.URLKind(r.PathValue("kind")), r.PathValue("id"), r.PathValue("variant"), r.URL.Query())
 	if err != nil {
 		return err
@@ -52,11 +60,10 @@ func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	header := w.Header()
 	header.Set("Content-Type", f.MimeType)
 	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	header.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show the files in their own pages
-	header.Set("Cache-Control", "private, no-store")
+	header.Set("Cache-Control", h.cacheControl(grant))
 	disposition := "attachment"
 	if f.Inline {
 		disposition = "inline"
@@ -81,6 +88,17 @@ func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 		return &deadlineReader{body, conn, h.Now}, nil
 	})
 	return replaceNotFound(err)
+}
+
+// cacheControl returns the value of the header Cache-Control. Only the browser
+// that reads a file may cache it: for a day, but no longer than its URL is
+// valid.
+func (h *Handler) cacheControl(grant library.SignedURL) string {
+	if !grant.IsFinal() {
+		return "private, no-store"
+	}
+	age := min(library.CacheTime, grant.Expires.Sub(h.Links.Now()))
+	return fmt.Sprintf("private, max-age=%d, immutable", int64(age/time.Second))
 }
 
 // replaceNotFound converts the error for a file that is missing from the file

@@ -16,13 +16,14 @@ import (
 // retryable is the set of error codes after which the same request can succeed
 // later.
 var retryable = map[fault.Code]bool{
-	fault.AuthorizationPending: true,
-	fault.SlowDown:             true,
-	fault.Unavailable:          true,
-	fault.RateLimited:          true,
-	fault.ActiveRunCap:         true,
-	fault.RequestTimeout:       true,
-	fault.Internal:             true,
+	fault.AuthorizationPending:   true,
+	fault.SlowDown:               true,
+	fault.Unavailable:            true,
+	fault.RateLimited:            true,
+	fault.ActiveRunCap:           true,
+	fault.RequestTimeout:         true,
+	fault.UploadChecksumMismatch: true,
+	fault.Internal:               true,
 }
 
 // defaultRetryAfter is the Retry-After of errors that specify no time.
@@ -67,6 +68,7 @@ func WriteError(w http.ResponseWriter, traceID string, err error) {
 		header.Set("Retry-After", strconv.FormatInt(fault.WholeSeconds(wait), 10))
 	}
 	header.Del("ETag")
+	header.Set("Cache-Control", "no-store") // a handler may have set another value for its successful response
 
 	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{
 		Code:      wire.ErrorCode(f.Code),

@@ -105,10 +105,16 @@ type EventWriter struct {
 // Event is one server-sent event.
 type Event struct {
 	// ID is the id with which a disconnected client can resume after this
-	// event. Zero means that a client cannot resume after this event.
-	ID   int64
+	// event. It is one line of ASCII text. "" means that a client cannot resume
+	// after this event.
+	ID   string
 	Name string
 	Data any
+}
+
+// SendRetry tells the client how long to wait before it reconnects.
+func (e *EventWriter) SendRetry(after time.Duration) error {
+	return e.writeNow(fmt.Appendf(nil, "retry: %d\n\n", after.Milliseconds()))
 }
 
 // SendAll sends events in a single write.
@@ -119,8 +125,8 @@ func (e *EventWriter) SendAll(events ...Event) error {
 		if err != nil {
 			return fmt.Errorf("encode event: %w", err)
 		}
-		if one.ID > 0 {
-			text = fmt.Appendf(text, "id: %d\n", one.ID)
+		if one.ID != "" {
+			text = fmt.Appendf(text, "id: %s\n", one.ID)
 		}
 		text = fmt.Appendf(text, "event: %s\ndata: %s\n\n", one.Name, data)
 	}

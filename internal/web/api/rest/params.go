@@ -11,6 +11,7 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
+	"atelier/internal/web/api/wire"
 )
 
 // Params reads query parameters and collects all errors in them.
@@ -68,17 +69,34 @@ func (p *Params) ReadText(name string) string {
 
 // ReadLimit returns the page size from the parameter limit.
 func (p *Params) ReadLimit(defaultSize, maxSize int) int {
-	text := p.ReadText("limit")
-	if text == "" && !p.Values.Has("limit") {
-		return defaultSize
+	return p.ReadNumber("limit", defaultSize, 1, maxSize)
+}
+
+// ReadNumber returns the value of a parameter that is a whole number from least
+// to most. It returns defaultValue if the parameter is absent or invalid.
+func (p *Params) ReadNumber(name string, defaultValue, least, most int) int {
+	text := p.ReadText(name)
+	if text == "" && !p.Values.Has(name) {
+		return defaultValue
 	}
 
 	n, err := strconv.Atoi(text)
-	if err != nil || strconv.Itoa(n) != text || n < 1 || n > maxSize {
-		p.AddProblem("limit", fmt.Sprintf("Must be a whole number from 1 to %d.", maxSize))
-		return defaultSize
+	if err != nil || strconv.Itoa(n) != text || n < least || n > most {
+		p.AddProblem(name, fmt.Sprintf("Must be a whole number from %d to %d.", least, most))
+		return defaultValue
 	}
 	return n
+}
+
+// ReadMedium returns the value of the parameter type, which is a kind of media.
+// It returns "" if the parameter is absent or invalid.
+func ReadMedium(p *Params) string {
+	medium := p.ReadText("type")
+	if medium != "" && !wire.Medium(medium).Valid() {
+		p.AddProblem("type", "Must be one of IMG, VID, AUDIO, ASSET_3D and TEXT.")
+		return ""
+	}
+	return medium
 }
 
 // ReadID returns the value of a parameter that is an id. It returns "" if the

@@ -19,11 +19,6 @@ import (
 // request.
 const TokensPerMinute = 30
 
-// studioHeader must be present in requests for a web token. A form of another
-// site cannot send it, and a script of another site would need the permission
-// of this service first.
-const studioHeader = "X-Atelier-Studio"
-
 // Handler serves the API endpoints for browser sessions.
 type Handler struct {
 	SignIn *signin.Service
@@ -51,8 +46,8 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) error {
 	if err := h.origins.Check(r); err != nil {
 		return fault.New(fault.Forbidden, "Only pages of this service can request this token.").With("reason", "origin")
 	}
-	if r.Header.Get(studioHeader) == "" {
-		return fault.New(fault.Forbidden, "Send the header "+studioHeader+": 1.").With("reason", "header")
+	if r.Header.Get(session.StudioHeader) == "" {
+		return fault.New(fault.Forbidden, "Send the header "+session.StudioHeader+": 1.").With("reason", "header")
 	}
 	cookie, err := r.Cookie(h.Cookie)
 	if err != nil {

@@ -96,13 +96,13 @@ func (h *Handler) viewFor(r *http.Request) (*catalog.View, error) {
 }
 
 // getTool serves GET /api/v2/tools/{tool_id}: it returns a tool with its input
-// form.
+// form. The path has the tool's ID or its slug.
 func (h *Handler) getTool(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.viewFor(r)
 	if err != nil {
 		return err
 	}
-	t, ok := view.ToolByID(r.PathValue("tool_id"))
+	t, ok := view.ToolByName(r.PathValue("tool_id"))
 	if !ok {
 		return fault.New(fault.NotFound, "There is no such tool.")
 	}

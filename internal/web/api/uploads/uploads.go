@@ -2,6 +2,7 @@
 package uploads
 
 import (
+	"math"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -82,11 +83,12 @@ func (h *Handler) receiveUpload(w http.ResponseWriter, r *http.Request, accountI
 		return taken, "", err
 	}
 
-	h.Files.ExtendDeadlines(w, r)
 	want := ingest.Options{MaxBytes: min(h.Files.MaxFileBytes, room)}
 	if isForm {
+		h.Files.ExtendDeadlines(w, r, h.Files.MaxRequestBytes)
 		return h.receivePart(r, want)
 	}
+	h.Files.ExtendDeadlines(w, r, math.MaxInt64) // no more is read than the file may have
 	want.DeclaredType = kind
 	taken, err = h.Files.ReceiveFile(r, r.Body, want)
 	return taken, "", err
@@ -123,7 +125,8 @@ func (h *Handler) receivePart(r *http.Request, want ingest.Options) (taken inges
 // newest first.
 func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
-	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("uploads", call.Principal.PersonID, call.Principal.AccountID))
+	medium := rest.ReadMedium(call.Params)
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("uploads", call.Principal.PersonID, call.Principal.AccountID, medium))
 	if err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	uploads, err := h.Library.ListUploads(r.Context(), call.Principal, call.Principal.AccountID, after, page.Limit+1)
+	uploads, err := h.Library.ListUploads(r.Context(), call.Principal, call.Principal.AccountID, medium, after, page.Limit+1)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ package webhooks
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/sqldb"
@@ -31,6 +33,7 @@ func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/generate/{request_id}/webhook-attempts", access.ForAccount, h.listAttempts),
 		rest.NewRoute("POST /api/v2/generate/{request_id}/webhook-attempts/redeliver", access.ForAccount, h.redeliverWebhook),
+		rest.NewRoute("GET /api/v2/webhook-deliveries", access.ForAccount, h.listDeliveries),
 		rest.NewRoute("GET /api/v2/webhook-secret", access.Managing, h.getSecret),
 		rest.NewRoute("POST /api/v2/webhook-secret/rotate", access.Managing, h.rotateSecret),
 	}
@@ -94,6 +97,53 @@ func (h *Handler) redeliverWebhook(w http.ResponseWriter, r *http.Request) error
 	}
 	h.Ended.DropAll()
 	return rest.Reply(w, http.StatusAccepted, generations.AsWebhook(state))
+}
+
+// listDeliveries serves GET /api/v2/webhook-deliveries: it lists the deliveries
+// of webhooks of an account's runs, newest first.
+func (h *Handler) listDeliveries(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	status := call.Params.ReadText("status")
+	if status != "" && !slices.Contains(webhook.PublicStates, status) {
+		call.Params.AddProblem("status", "Must be one of "+strings.Join(webhook.PublicStates, ", ")+".")
+	}
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("webhook-deliveries", call.Principal.PersonID, call.Principal.AccountID, status))
+	if err != nil {
+		return err
+	}
+
+	var after *webhook.DeliveryCursor
+	if page.After != nil {
+		created, err := page.AfterTime()
+		if err != nil {
+			return err
+		}
+		after = &webhook.DeliveryCursor{Created: created, ID: page.After[1]}
+	}
+	deliveries, err := webhook.ListDeliveries(r.Context(), h.DB, call.Principal.AccountID, status, after, page.Limit+1)
+	if err != nil {
+		return err
+	}
+	deliveries, hasMore, next := rest.Cut(page, deliveries, func(d webhook.Delivery) (string, string) { return rest.Micros(d.Created), d.ID })
+	return rest.Reply(w, http.StatusOK, wire.WebhookDeliveryList{
+		Data:       rest.Convert(deliveries, asDelivery),
+		HasMore:    hasMore,
+		NextCursor: next,
+	})
+}
+
+func asDelivery(d webhook.Delivery) wire.WebhookDelivery {
+	return wire.WebhookDelivery{
+		RequestID:   d.RunID,
+		Status:      wire.WebhookState(d.PublicState()),
+		Attempts:    int64(d.Attempts),
+		Host:        d.Host,
+		StatusCode:  rest.NumberOrNull(int64(d.Last.StatusCode)),
+		Error:       rest.TextOrNull(d.Last.Error),
+		Created:     rest.Moment(d.Created),
+		LastAttempt: rest.MomentOrNull(d.Last.At),
+		NextAttempt: rest.MomentOrNull(d.Next),
+	}
 }
 
 // getSecret serves GET /api/v2/webhook-secret: it returns the secret that

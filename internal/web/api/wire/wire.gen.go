@@ -135,6 +135,8 @@ const (
 	ErrorCodeTOOMANYINPUTFILES       ErrorCode = "TOO_MANY_INPUT_FILES"
 	ErrorCodeUNAUTHENTICATED         ErrorCode = "UNAUTHENTICATED"
 	ErrorCodeUNSUPPORTEDMEDIATYPE    ErrorCode = "UNSUPPORTED_MEDIA_TYPE"
+	ErrorCodeUPLOADCHECKSUMMISMATCH  ErrorCode = "UPLOAD_CHECKSUM_MISMATCH"
+	ErrorCodeUPLOADOFFSETCONFLICT    ErrorCode = "UPLOAD_OFFSET_CONFLICT"
 	ErrorCodeUPLOADTOOLARGE          ErrorCode = "UPLOAD_TOO_LARGE"
 	ErrorCodeUPSTREAMUNAVAILABLE     ErrorCode = "UPSTREAM_UNAVAILABLE"
 )
@@ -193,6 +195,10 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeUNAUTHENTICATED:
 		return true
 	case ErrorCodeUNSUPPORTEDMEDIATYPE:
+		return true
+	case ErrorCodeUPLOADCHECKSUMMISMATCH:
+		return true
+	case ErrorCodeUPLOADOFFSETCONFLICT:
 		return true
 	case ErrorCodeUPLOADTOOLARGE:
 		return true
@@ -358,16 +364,16 @@ func (e GenerationInclude) Valid() bool {
 
 // Defines values for GenerationStage.
 const (
-	Queued  GenerationStage = "queued"
-	Running GenerationStage = "running"
+	GenerationStageQueued  GenerationStage = "queued"
+	GenerationStageRunning GenerationStage = "running"
 )
 
 // Valid indicates whether the value is a known member of the GenerationStage enum.
 func (e GenerationStage) Valid() bool {
 	switch e {
-	case Queued:
+	case GenerationStageQueued:
 		return true
-	case Running:
+	case GenerationStageRunning:
 		return true
 	default:
 		return false
@@ -392,6 +398,39 @@ func (e GenerationStatus) Valid() bool {
 	case GenerationStatusPending:
 		return true
 	case GenerationStatusSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LedgerGroup.
+const (
+	Day LedgerGroup = "day"
+)
+
+// Valid indicates whether the value is a known member of the LedgerGroup enum.
+func (e LedgerGroup) Valid() bool {
+	switch e {
+	case Day:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LibrarySort.
+const (
+	Newest LibrarySort = "newest"
+	Oldest LibrarySort = "oldest"
+)
+
+// Valid indicates whether the value is a known member of the LibrarySort enum.
+func (e LibrarySort) Valid() bool {
+	switch e {
+	case Newest:
+		return true
+	case Oldest:
 		return true
 	default:
 		return false
@@ -449,6 +488,168 @@ func (e NodeKind) Valid() bool {
 	}
 }
 
+// Defines values for OperatorAccountKind.
+const (
+	OperatorAccountKindPERSONAL OperatorAccountKind = "PERSONAL"
+	OperatorAccountKindTEAM     OperatorAccountKind = "TEAM"
+)
+
+// Valid indicates whether the value is a known member of the OperatorAccountKind enum.
+func (e OperatorAccountKind) Valid() bool {
+	switch e {
+	case OperatorAccountKindPERSONAL:
+		return true
+	case OperatorAccountKindTEAM:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OperatorCompanyPlan.
+const (
+	OperatorCompanyPlanENTERPRISE OperatorCompanyPlan = "ENTERPRISE"
+	OperatorCompanyPlanTEAM       OperatorCompanyPlan = "TEAM"
+)
+
+// Valid indicates whether the value is a known member of the OperatorCompanyPlan enum.
+func (e OperatorCompanyPlan) Valid() bool {
+	switch e {
+	case OperatorCompanyPlanENTERPRISE:
+		return true
+	case OperatorCompanyPlanTEAM:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OperatorDatabase.
+const (
+	Postgres OperatorDatabase = "postgres"
+	Sqlite   OperatorDatabase = "sqlite"
+)
+
+// Valid indicates whether the value is a known member of the OperatorDatabase enum.
+func (e OperatorDatabase) Valid() bool {
+	switch e {
+	case Postgres:
+		return true
+	case Sqlite:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OperatorFileStore.
+const (
+	Folder OperatorFileStore = "folder"
+	S3     OperatorFileStore = "s3"
+)
+
+// Valid indicates whether the value is a known member of the OperatorFileStore enum.
+func (e OperatorFileStore) Valid() bool {
+	switch e {
+	case Folder:
+		return true
+	case S3:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OperatorHealth.
+const (
+	OperatorHealthAvailable   OperatorHealth = "available"
+	OperatorHealthUnavailable OperatorHealth = "unavailable"
+	OperatorHealthUnserved    OperatorHealth = "unserved"
+)
+
+// Valid indicates whether the value is a known member of the OperatorHealth enum.
+func (e OperatorHealth) Valid() bool {
+	switch e {
+	case OperatorHealthAvailable:
+		return true
+	case OperatorHealthUnavailable:
+		return true
+	case OperatorHealthUnserved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OperatorRunFilter.
+const (
+	OperatorRunFilterRunning OperatorRunFilter = "running"
+	OperatorRunFilterWaiting OperatorRunFilter = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the OperatorRunFilter enum.
+func (e OperatorRunFilter) Valid() bool {
+	switch e {
+	case OperatorRunFilterRunning:
+		return true
+	case OperatorRunFilterWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OperatorRunStatus.
+const (
+	OperatorRunStatusCancelled OperatorRunStatus = "cancelled"
+	OperatorRunStatusFailed    OperatorRunStatus = "failed"
+	OperatorRunStatusRunning   OperatorRunStatus = "running"
+	OperatorRunStatusSucceeded OperatorRunStatus = "succeeded"
+	OperatorRunStatusWaiting   OperatorRunStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the OperatorRunStatus enum.
+func (e OperatorRunStatus) Valid() bool {
+	switch e {
+	case OperatorRunStatusCancelled:
+		return true
+	case OperatorRunStatusFailed:
+		return true
+	case OperatorRunStatusRunning:
+		return true
+	case OperatorRunStatusSucceeded:
+		return true
+	case OperatorRunStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OperatorSettingSource.
+const (
+	Default     OperatorSettingSource = "default"
+	Environment OperatorSettingSource = "environment"
+	File        OperatorSettingSource = "file"
+	Flag        OperatorSettingSource = "flag"
+)
+
+// Valid indicates whether the value is a known member of the OperatorSettingSource enum.
+func (e OperatorSettingSource) Valid() bool {
+	switch e {
+	case Default:
+		return true
+	case Environment:
+		return true
+	case File:
+		return true
+	case Flag:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PricingType.
 const (
 	COST PricingType = "COST"
@@ -461,6 +662,21 @@ func (e PricingType) Valid() bool {
 	case COST:
 		return true
 	case FREE:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TusProtocol.
+const (
+	N100 TusProtocol = "1.0.0"
+)
+
+// Valid indicates whether the value is a known member of the TusProtocol enum.
+func (e TusProtocol) Valid() bool {
+	switch e {
+	case N100:
 		return true
 	default:
 		return false
@@ -618,6 +834,9 @@ type AccountDeletion struct {
 	Email Email `json:"email"`
 }
 
+// AccountEvents Server-sent events. The `data` of each event is one of these, as JSON.
+type AccountEvents = interface{}
+
 // AspectRatio The aspect ratio of a picture or video, rounded to the nearest of these; `OTHER` is near none.
 type AspectRatio = string
 
@@ -733,6 +952,11 @@ type Board struct {
 
 // BoardChange Changes of a board's nodes.
 type BoardChange struct {
+	// BoardID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	BoardID ID `json:"board_id"`
+
 	// Deleted The ids of the deleted nodes.
 	Deleted []ID `json:"deleted"`
 
@@ -763,6 +987,30 @@ type BoardList struct {
 
 	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
+}
+
+// BoardPoint A place on a board.
+type BoardPoint struct {
+	// X The distance from the left.
+	//
+	// Examples: 120.5
+	X float64 `json:"x"`
+
+	// Y The distance from the top.
+	//
+	// Examples: 80
+	Y float64 `json:"y"`
+}
+
+// BoardPresence The people who look at a board, sorted by `uid`.
+type BoardPresence struct {
+	// BoardID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	BoardID ID `json:"board_id"`
+
+	// People The people, you among them. At most 100.
+	People []BoardViewer `json:"people"`
 }
 
 // BoardSummary A board without its nodes.
@@ -805,6 +1053,25 @@ type BoardSummary struct {
 
 	// Updated The time of the last change of the board or a node.
 	Updated time.Time `json:"updated"`
+}
+
+// BoardViewer A person who looks at a board.
+type BoardViewer struct {
+	// Cursor The place of the cursor; null if it is not on the board.
+	Cursor *BoardPoint `json:"cursor"`
+
+	// Name The display name: the part of the e-mail address before the @.
+	//
+	// Examples: anna
+	Name string `json:"name"`
+
+	// Selected The ids of the selected nodes. A node may have been deleted since.
+	Selected []ID `json:"selected"`
+
+	// UID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
 }
 
 // BooleanInput A boolean.
@@ -1311,6 +1578,12 @@ type ErrorBody struct {
 // ErrorCode The code for programs. New codes may be added; existing ones are never renamed.
 type ErrorCode string
 
+// EventReset The data of a `reset` event of an account.
+type EventReset struct {
+	// BoardID The board to read again; null for the runs of the account.
+	BoardID *ID `json:"board_id"`
+}
+
 // FieldDisplay The presentation of a field, and the limits of its value. Members that do not apply are absent. The options of
 // a select are in exactly one of `text`, `radio` and `image`, which names the layout.
 //
@@ -1620,7 +1893,7 @@ type GenerationList struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// GenerationOutput A result. Its URLs need no credential, work for 7 days and are new at each read of the record.
+// GenerationOutput A result. Its URLs need no credential, work for at least 7 days and change once a day.
 // `LIBRARY_REF` and the library use its `id`.
 type GenerationOutput struct {
 	// Blurhash A placeholder while the file loads, as a BlurHash; null for none.
@@ -1756,6 +2029,9 @@ type Identity struct {
 
 	// NewlyJoinedTeams Teams joined, by invitation or mail domain, since the sign-in before the newest one.
 	NewlyJoinedTeams []JoinedTeam `json:"newly_joined_teams"`
+
+	// Operator Whether this credential may use the routes under `/operator`.
+	Operator bool `json:"operator"`
 
 	// User A person.
 	User User `json:"user"`
@@ -1939,7 +2215,107 @@ type KitTool struct {
 	Tool Tool `json:"tool"`
 }
 
-// LibraryItem A result in the library. Its URLs need no credential, work for 7 days and are new at each read.
+// LedgerDay The entries of one day in UTC.
+type LedgerDay struct {
+	// Balance The tokens of the account at the end of the day, including those held for runs.
+	//
+	// Examples: 976
+	Balance int64 `json:"balance"`
+
+	// Day The day in UTC.
+	//
+	// Examples: 2026-11-16
+	Day string `json:"day"`
+
+	// Entries The number of entries.
+	//
+	// Examples: 7
+	Entries int64 `json:"entries"`
+
+	// Received The tokens that the account received.
+	//
+	// Examples: 1000
+	Received int64 `json:"received"`
+
+	// Spent The tokens that the account spent.
+	//
+	// Examples: 24
+	Spent int64 `json:"spent"`
+}
+
+// LedgerEntry Tokens that an account received or spent.
+type LedgerEntry struct {
+	// Created The time of the entry.
+	Created time.Time `json:"created"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Kind The reason of an entry: `grant` (given or taken back by the operator), `signup` (the first tokens of an account),
+	// `top_up` (a free top-up), `settle` (the charge of a run), `expire` (the account was deleted). Other kinds may be added.
+	//
+	//
+	// Examples: settle
+	Kind LedgerKind `json:"kind"`
+
+	// Note The operator's note on a grant; null for none.
+	//
+	// Examples: null
+	Note *string `json:"note"`
+
+	// RequestID The run that was charged; null for other entries.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID *string `json:"request_id"`
+
+	// Tokens The number of tokens; negative if the account spent them.
+	//
+	// Examples: -4
+	Tokens int64 `json:"tokens"`
+
+	// ToolID The tool of the run; null for other entries.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID *string `json:"tool_id"`
+
+	// ToolName The current name of the tool; null for other entries and for tools that are gone.
+	//
+	// Examples: Picture
+	ToolName *string `json:"tool_name"`
+
+	// UID The person who started the run; null for other entries.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID *string `json:"uid"`
+}
+
+// LedgerGroup The way in which entries are summed.
+//
+// Examples: day
+type LedgerGroup string
+
+// LedgerKind The reason of an entry: `grant` (given or taken back by the operator), `signup` (the first tokens of an account),
+// `top_up` (a free top-up), `settle` (the charge of a run), `expire` (the account was deleted). Other kinds may be added.
+//
+// Examples: settle
+type LedgerKind = string
+
+// LedgerList A page of entries, or sums by day.
+type LedgerList struct {
+	// Data The entries; empty with `group_by`.
+	Data []LedgerEntry `json:"data"`
+
+	// Days The sums by day; empty without `group_by`.
+	Days    []LedgerDay `json:"days"`
+	HasMore bool        `json:"has_more"`
+
+	// NextCursor The cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// LibraryItem A result in the library. Its URLs need no credential, work for at least 7 days and change once a day.
 type LibraryItem struct {
 	// Blurhash A placeholder picture as BlurHash; null for none.
 	//
@@ -1989,6 +2365,11 @@ type LibraryItem struct {
 	//
 	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	RequestID UUID `json:"request_id"`
+
+	// Sha256 The file's SHA-256, in hex.
+	//
+	// Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Sha256 SHA256 `json:"sha256"`
 
 	// SizeBytes The size of the file.
 	//
@@ -2080,6 +2461,11 @@ type LibraryItemDetail struct {
 	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	RequestID UUID `json:"request_id"`
 
+	// Sha256 The file's SHA-256, in hex.
+	//
+	// Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Sha256 SHA256 `json:"sha256"`
+
 	// SizeBytes As in `LibraryItem`.
 	//
 	// Examples: 934567
@@ -2123,6 +2509,31 @@ type LibraryList struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// LibraryMark A place in a list of results.
+type LibraryMark struct {
+	// Created The time when the result at this place was created.
+	Created time.Time `json:"created"`
+
+	// Cursor The `cursor` with which `GET /library` returns the page that begins at this place; null for the first result, which needs none.
+	Cursor *string `json:"cursor"`
+
+	// Index The number of the result at this place, from 0.
+	//
+	// Examples: 100
+	Index int64 `json:"index"`
+}
+
+// LibraryMarks Places in a list of results.
+type LibraryMarks struct {
+	// Marks The places, in the order of the list. The first one is the first result.
+	Marks []LibraryMark `json:"marks"`
+
+	// Total The number of results in the list.
+	//
+	// Examples: 10304
+	Total int64 `json:"total"`
+}
+
 // LibraryRef A result of an earlier run of the same account.
 type LibraryRef struct {
 	// ID The id of one result of a run. Use it whole; do not split it.
@@ -2131,6 +2542,9 @@ type LibraryRef struct {
 	ID   ResultID `json:"id"`
 	Kind string   `json:"kind"`
 }
+
+// LibrarySort `newest`: the newest first. `oldest`: the oldest first.
+type LibrarySort string
 
 // ListInput Several values.
 type ListInput = []any
@@ -2224,6 +2638,9 @@ type Node struct {
 	//
 	// Examples: Mood
 	Text string `json:"text"`
+
+	// UID The person who added the node or changed it last; null if an older release stored the change.
+	UID *ID `json:"uid"`
 
 	// Width The width; 0 for the natural width.
 	//
@@ -2321,7 +2738,7 @@ type NodeDraft struct {
 	Z *int64 `json:"z,omitempty"`
 }
 
-// NodeItem The file of a node. Its URLs need no credential, work for 7 days and are new at each read.
+// NodeItem The file of a node. Its URLs need no credential, work for at least 7 days and change once a day.
 type NodeItem struct {
 	// Blurhash A placeholder picture as BlurHash; null for none.
 	//
@@ -2415,6 +2832,564 @@ type NumberInput = float64
 // OpenAPIDocument An OpenAPI document.
 type OpenAPIDocument map[string]interface{}
 
+// OperatorAccount The account of a person or a team.
+type OperatorAccount struct {
+	// CompanyID The team's company; null for a person.
+	//
+	// Examples: null
+	CompanyID *string `json:"company_id"`
+
+	// CompanyName The name of the team's company; null for a person.
+	//
+	// Examples: null
+	CompanyName *string `json:"company_name"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Kind The kind of account.
+	//
+	// Examples: PERSONAL
+	Kind OperatorAccountKind `json:"kind"`
+
+	// Name The e-mail address of the person, or the name of the team; empty if the person was deleted.
+	//
+	// Examples: anna@studio.example
+	Name string `json:"name"`
+}
+
+// OperatorAccountKind The kind of account.
+//
+// Examples: PERSONAL
+type OperatorAccountKind string
+
+// OperatorCompany A company, for the operator.
+type OperatorCompany struct {
+	// Created The time when the company was created.
+	Created time.Time `json:"created"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// LastRun The time when the newest of these runs ended; null for none.
+	LastRun *time.Time `json:"last_run"`
+
+	// Members The number of members.
+	//
+	// Examples: 12
+	Members int64 `json:"members"`
+
+	// Name The name of the company.
+	//
+	// Examples: Studio
+	Name string `json:"name"`
+
+	// Plan The plan of a company.
+	//
+	// Examples: TEAM
+	Plan OperatorCompanyPlan `json:"plan"`
+
+	// Runs The runs of the company's teams that have ended. At most 1,000 are counted.
+	//
+	// Examples: 230
+	Runs int64 `json:"runs"`
+
+	// TeamCount The number of teams.
+	//
+	// Examples: 2
+	TeamCount int64 `json:"team_count"`
+
+	// Teams The teams by name, at most 100.
+	Teams []OperatorTeam `json:"teams"`
+
+	// TimeZone The time zone of the company's days and months.
+	//
+	// Examples: Europe/Paris
+	TimeZone string `json:"time_zone"`
+}
+
+// OperatorCompanyList A page of companies.
+type OperatorCompanyList struct {
+	// Data The companies.
+	Data    []OperatorCompany `json:"data"`
+	HasMore bool              `json:"has_more"`
+
+	// NextCursor The cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// OperatorCompanyPlan The plan of a company.
+//
+// Examples: TEAM
+type OperatorCompanyPlan string
+
+// OperatorDatabase The kind of database.
+//
+// Examples: postgres
+type OperatorDatabase string
+
+// OperatorEngine An engine, on all nodes together.
+type OperatorEngine struct {
+	// Capacity The runs that these nodes may execute at the same time.
+	//
+	// Examples: 2
+	Capacity int64 `json:"capacity"`
+
+	// Health The health of an engine: `available`; `unavailable` (the circuit breaker is open: no node reaches the engine's server,
+	// and its runs wait); `unserved` (no running node has the engine).
+	//
+	//
+	// Examples: available
+	Health OperatorHealth `json:"health"`
+
+	// LastError The newest failure on a running node; null for none.
+	LastError *OperatorEngineError `json:"last_error"`
+
+	// MedianWaitSeconds The median waiting time so far, of at most 1,000 waiting runs; null if none waits.
+	//
+	// Examples: 20
+	MedianWaitSeconds *int64 `json:"median_wait_seconds"`
+
+	// Name The name of the engine in manifests and in the file of backends.
+	//
+	// Examples: comfyui
+	Name string `json:"name"`
+
+	// Nodes The running nodes that have the engine.
+	//
+	// Examples: 1
+	Nodes int64 `json:"nodes"`
+
+	// OldestWaitSeconds How long the oldest run has waited; null if none waits.
+	//
+	// Examples: 42
+	OldestWaitSeconds *int64 `json:"oldest_wait_seconds"`
+
+	// Running The runs that are running. At most 20000 are counted.
+	//
+	// Examples: 1
+	Running int64 `json:"running"`
+
+	// Tools The tools that run on the engine, by name.
+	Tools []OperatorTool `json:"tools"`
+
+	// UnavailableSince The time since when no node reaches the server; null while it is available.
+	UnavailableSince *time.Time `json:"unavailable_since"`
+
+	// Waiting The runs that wait.
+	//
+	// Examples: 3
+	Waiting int64 `json:"waiting"`
+}
+
+// OperatorEngineError The newest failure of an engine.
+type OperatorEngineError struct {
+	// Code The error code of a run, or `ENGINE_UNAVAILABLE` for a server that could not be reached.
+	//
+	// Examples: ENGINE_UNAVAILABLE
+	Code string `json:"code"`
+
+	// Created The time of the failure.
+	Created time.Time `json:"created"`
+
+	// Message Why the server could not be reached; null for a failed run, whose message may quote its prompt.
+	//
+	// Examples: connection refused
+	Message *string `json:"message"`
+
+	// NodeID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	NodeID ID `json:"node_id"`
+}
+
+// OperatorFileStore Where files are stored: in a folder of the node, or in an S3 bucket.
+//
+// Examples: s3
+type OperatorFileStore string
+
+// OperatorGrant Tokens that an operator granted.
+type OperatorGrant struct {
+	// Account The account of a person or a team.
+	Account OperatorAccount `json:"account"`
+
+	// Balance The tokens that the account could spend after the grant.
+	//
+	// Examples: 1700
+	Balance int64 `json:"balance"`
+
+	// Created The time of the grant.
+	Created time.Time `json:"created"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Reason The reason.
+	//
+	// Examples: Goodwill
+	Reason string `json:"reason"`
+
+	// Tokens The number of tokens; negative if they were taken back.
+	//
+	// Examples: 500
+	Tokens int64 `json:"tokens"`
+}
+
+// OperatorGrantRequest Tokens for an account.
+type OperatorGrantRequest struct {
+	// AccountID The id of a person or of a team.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	AccountID string `json:"account_id"`
+
+	// Reason The reason, which the account's history and the audit log show.
+	//
+	// Examples: Goodwill
+	Reason string `json:"reason"`
+
+	// Tokens The number of tokens; negative to take tokens back.
+	//
+	// Examples: 500
+	Tokens int64 `json:"tokens"`
+}
+
+// OperatorHealth The health of an engine: `available`; `unavailable` (the circuit breaker is open: no node reaches the engine's server,
+// and its runs wait); `unserved` (no running node has the engine).
+//
+// Examples: available
+type OperatorHealth string
+
+// OperatorNode A process of the installation. Nodes that stopped reporting are listed for an hour.
+type OperatorNode struct {
+	// Engines The engines of the node, by name; empty for nodes that execute no runs.
+	Engines []OperatorNodeEngine `json:"engines"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// LastSeen The newest report of the node.
+	LastSeen time.Time `json:"last_seen"`
+
+	// Live Whether the node has reported within the last 30 seconds.
+	Live bool `json:"live"`
+
+	// Roles What the node does: `api`, `worker` or both.
+	Roles []string `json:"roles"`
+
+	// Started The start of the process.
+	Started time.Time `json:"started"`
+
+	// Version The version of the program.
+	//
+	// Examples: 2.4.0
+	Version string `json:"version"`
+}
+
+// OperatorNodeEngine An engine of one node.
+type OperatorNodeEngine struct {
+	// Available Whether the node reaches the engine's server.
+	Available bool `json:"available"`
+
+	// Capacity The runs that the node may execute at the same time.
+	//
+	// Examples: 2
+	Capacity int64 `json:"capacity"`
+
+	// Name The name of the engine.
+	//
+	// Examples: comfyui
+	Name string `json:"name"`
+
+	// Running The runs that the node executes.
+	//
+	// Examples: 1
+	Running int64 `json:"running"`
+}
+
+// OperatorPerson A person, for the operator.
+type OperatorPerson struct {
+	// Balance Tokens of an account.
+	Balance Balance `json:"balance"`
+
+	// Created The time when the account was created.
+	Created time.Time `json:"created"`
+
+	// Email The e-mail address.
+	//
+	// Examples: anna@studio.example
+	Email string `json:"email"`
+
+	// EmailVerified Whether the e-mail address is verified.
+	EmailVerified bool `json:"email_verified"`
+
+	// LastSeen The newest use of a browser, device or access token; null for none.
+	LastSeen *time.Time `json:"last_seen"`
+
+	// Operator Whether the setting `operators` names the e-mail address.
+	Operator bool `json:"operator"`
+
+	// Runs The runs that the person has started, for any account. At most 1,000 are counted.
+	//
+	// Examples: 17
+	Runs int64 `json:"runs"`
+
+	// Suspended Whether the person is suspended.
+	Suspended bool `json:"suspended"`
+
+	// UID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// OperatorPersonList A page of people.
+type OperatorPersonList struct {
+	// Data The people.
+	Data    []OperatorPerson `json:"data"`
+	HasMore bool             `json:"has_more"`
+
+	// NextCursor The cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// OperatorRun A run, without what the person made.
+type OperatorRun struct {
+	// Account The account of a person or a team.
+	Account OperatorAccount `json:"account"`
+
+	// Attempts How often a node has begun the run.
+	//
+	// Examples: 1
+	Attempts int64 `json:"attempts"`
+
+	// CancelRequested Whether somebody has cancelled the run.
+	CancelRequested bool `json:"cancel_requested"`
+
+	// Created The time of the create request.
+	Created time.Time `json:"created"`
+
+	// Email The e-mail address of the person who started the run; empty if they were deleted.
+	//
+	// Examples: anna@studio.example
+	Email string `json:"email"`
+
+	// Engine The engine of the tool.
+	//
+	// Examples: image
+	Engine string `json:"engine"`
+
+	// NodeID The node that executes the run; null if none does.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	NodeID *string `json:"node_id"`
+
+	// Progress The progress from 0 to 1; null if it is unknown.
+	//
+	// Examples: 0.4
+	Progress *float64 `json:"progress"`
+
+	// RequestID Opaque. Send it back unchanged.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// ServerQueuePosition The position in the queue of the model server, 0 if it is unknown; null if the run is not in that queue.
+	//
+	// Examples: null
+	ServerQueuePosition *int64 `json:"server_queue_position"`
+
+	// Started The time when a node first began the run; null before.
+	Started *time.Time `json:"started"`
+
+	// Status The status of a run.
+	//
+	// Examples: running
+	Status OperatorRunStatus `json:"status"`
+
+	// TokensHeld The tokens that the run holds.
+	//
+	// Examples: 4
+	TokensHeld int64 `json:"tokens_held"`
+
+	// ToolID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID ID `json:"tool_id"`
+
+	// ToolName The current name of the tool; null if the tool is unknown.
+	//
+	// Examples: Sketch
+	ToolName *string `json:"tool_name"`
+
+	// UID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// OperatorRunFilter The status of a run that has not ended.
+//
+// Examples: running
+type OperatorRunFilter string
+
+// OperatorRunList A page of runs of all accounts.
+type OperatorRunList struct {
+	// Data The runs.
+	Data    []OperatorRun `json:"data"`
+	HasMore bool          `json:"has_more"`
+
+	// NextCursor The cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// OperatorRunStatus The status of a run.
+//
+// Examples: running
+type OperatorRunStatus string
+
+// OperatorSetting A setting in force.
+type OperatorSetting struct {
+	// Description The meaning of the setting.
+	//
+	// Examples: Maximum number of active runs per person.
+	Description string `json:"description"`
+
+	// IsSet Whether the setting has a value.
+	IsSet bool `json:"is_set"`
+
+	// Name The name in the settings file.
+	//
+	// Examples: limits.active_runs
+	Name string `json:"name"`
+
+	// Secret Whether the value is a secret.
+	Secret bool `json:"secret"`
+
+	// Source Where the value of a setting comes from.
+	//
+	// Examples: file
+	Source OperatorSettingSource `json:"source"`
+
+	// Value The value as the settings file would have it, passwords in URLs replaced by asterisks; null for secrets.
+	//
+	// Examples: 10
+	Value *string `json:"value"`
+}
+
+// OperatorSettingList The settings in force.
+type OperatorSettingList struct {
+	// Data The settings.
+	Data []OperatorSetting `json:"data"`
+}
+
+// OperatorSettingSource Where the value of a setting comes from.
+//
+// Examples: file
+type OperatorSettingSource string
+
+// OperatorStatus The state of the installation.
+type OperatorStatus struct {
+	// Created The time of this response.
+	Created time.Time `json:"created"`
+
+	// Database The kind of database.
+	//
+	// Examples: postgres
+	Database OperatorDatabase `json:"database"`
+
+	// Engines The engines, by name.
+	Engines []OperatorEngine `json:"engines"`
+
+	// Nodes The nodes, the newest first.
+	Nodes []OperatorNode `json:"nodes"`
+
+	// Running The running runs of all engines.
+	//
+	// Examples: 1
+	Running int64 `json:"running"`
+
+	// Started The start of the node that answers.
+	Started time.Time `json:"started"`
+
+	// Storage The stored files of all accounts together.
+	Storage OperatorStorage `json:"storage"`
+
+	// UptimeSeconds How long the node that answers has been running.
+	//
+	// Examples: 86400
+	UptimeSeconds int64 `json:"uptime_seconds"`
+
+	// Version The version of the node that answers.
+	//
+	// Examples: 2.4.0
+	Version string `json:"version"`
+
+	// Waiting The waiting runs of all engines.
+	//
+	// Examples: 3
+	Waiting int64 `json:"waiting"`
+}
+
+// OperatorStorage The stored files of all accounts together.
+type OperatorStorage struct {
+	// Kind Where files are stored: in a folder of the node, or in an S3 bucket.
+	//
+	// Examples: s3
+	Kind OperatorFileStore `json:"kind"`
+
+	// LimitBytes The most bytes that may be stored; null for no limit.
+	//
+	// Examples: null
+	LimitBytes *int64 `json:"limit_bytes"`
+
+	// State The state of the disks of the node that answers, as `/readyz` shows it.
+	//
+	// Examples: ok
+	State string `json:"state"`
+
+	// UsedBytes The stored bytes.
+	//
+	// Examples: 73400320
+	UsedBytes int64 `json:"used_bytes"`
+}
+
+// OperatorTeam A team, for the operator.
+type OperatorTeam struct {
+	// Balance Tokens of an account.
+	Balance Balance `json:"balance"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Name The name of the team.
+	//
+	// Examples: Motion
+	Name string `json:"name"`
+}
+
+// OperatorTool A tool that runs on an engine.
+type OperatorTool struct {
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Name The name of the tool.
+	//
+	// Examples: Sketch
+	Name string `json:"name"`
+}
+
 // Option One option.
 type Option struct {
 	// ImageURL URL of a PNG; only for options that are shown as pictures.
@@ -2443,6 +3418,17 @@ type OptionValue = any
 
 // Permissions Every permission, and whether the person or role has it.
 type Permissions = map[string]bool
+
+// PresenceDraft The cursor and the selection to show to others.
+//
+// Examples: {"cursor":{"x":120.5,"y":80},"selected":["b7Xk0Qm2Zt9LwVcR4yHs"]}
+type PresenceDraft struct {
+	// Cursor The place of your cursor; absent or null if it is not on the board.
+	Cursor *BoardPoint `json:"cursor,omitempty"`
+
+	// Selected The ids of the nodes that you have selected.
+	Selected *[]ID `json:"selected,omitempty"`
+}
 
 // PricingType Whether runs are deducted from the account's balance.
 type PricingType string
@@ -2522,6 +3508,24 @@ type RoleAssignment struct {
 //
 // Examples: member
 type RoleName = string
+
+// RunPreview The data of a `preview` event of an account.
+type RunPreview struct {
+	// MimeType The MIME type of the picture.
+	//
+	// Examples: image/jpeg
+	MimeType string `json:"mime_type"`
+
+	// RequestID Opaque. Send it back unchanged.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// URL URL of the picture; needs no credential.
+	//
+	// Examples: https://atelier.example/media/…/sunset.png?…
+	URL string `json:"url"`
+}
 
 // RunReport A page of a report.
 type RunReport struct {
@@ -3085,12 +4089,15 @@ type TopUpResult struct {
 	TopUp TopUp `json:"top_up"`
 }
 
+// TusProtocol A version of the tus protocol.
+type TusProtocol string
+
 // UUID Opaque. Send it back unchanged.
 //
 // Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 type UUID = string
 
-// Upload An uploaded file. Its URLs need no credential, work for 7 days and are new at each read.
+// Upload An uploaded file. Its URLs need no credential, work for at least 7 days and change once a day.
 type Upload struct {
 	// Blurhash A placeholder picture as BlurHash; null for none.
 	//
@@ -3428,6 +4435,62 @@ type WebhookAttemptList struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// WebhookDelivery The delivery of the webhook of a run that has ended.
+type WebhookDelivery struct {
+	// Attempts The number of delivery attempts.
+	//
+	// Examples: 1
+	Attempts int64 `json:"attempts"`
+
+	// Created The time when the run ended.
+	Created time.Time `json:"created"`
+
+	// Error The reason why the last attempt failed, as in `WebhookAttempt`; null for a success and before the first attempt.
+	//
+	// Examples: null
+	Error *string `json:"error"`
+
+	// Host The host of the `webhook_url`, with the port unless it is 443. The rest of the URL can be secret.
+	//
+	// Examples: studio.example
+	Host string `json:"host"`
+
+	// LastAttempt The time when the last attempt began; null before the first one.
+	LastAttempt *time.Time `json:"last_attempt"`
+
+	// NextAttempt The time from which the next attempt is made; null if none is planned.
+	//
+	// Examples: null
+	NextAttempt *time.Time `json:"next_attempt"`
+
+	// RequestID The run.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// Status `pending`: not sent yet. `delivered`: your server accepted it. `failing`: your server did not accept it, and
+	// the service retries. `exhausted`: your server never accepted it, and the service has stopped. `gone`: your
+	// server answered 410.
+	//
+	//
+	// Examples: delivered
+	Status WebhookState `json:"status"`
+
+	// StatusCode The status code of your server's response to the last attempt; null if there was none.
+	//
+	// Examples: 204
+	StatusCode *int64 `json:"status_code"`
+}
+
+// WebhookDeliveryList A page of deliveries.
+type WebhookDeliveryList struct {
+	Data    []WebhookDelivery `json:"data"`
+	HasMore bool              `json:"has_more"`
+
+	// NextCursor The cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // WebhookEvent The webhook event of a run that has ended.
 type WebhookEvent struct {
 	// Data A run. Once it has ended, only URLs and the webhook's state still change.
@@ -3470,6 +4533,9 @@ type WebhookSecret struct {
 // Examples: delivered
 type WebhookState string
 
+// AspectRatioFilter The aspect ratio of a picture or video, rounded to the nearest of these; `OTHER` is near none.
+type AspectRatioFilter = AspectRatio
+
 // BoardID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
@@ -3480,8 +4546,17 @@ type BoardID = ID
 // Examples: PagW53lsaa2KiGgg5wR4
 type CompanyID = ID
 
+// CreatedBefore defines model for CreatedBefore.
+type CreatedBefore = time.Time
+
+// CreatedFrom defines model for CreatedFrom.
+type CreatedFrom = time.Time
+
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// FavoritedFilter defines model for FavoritedFilter.
+type FavoritedFilter = bool
 
 // IfMatch Examples: "12"
 type IfMatch = string
@@ -3504,6 +4579,9 @@ type InvitationID = ID
 // Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
 type LibraryID = ResultID
 
+// LibraryTeams Examples: PagW53lsaa2KiGgg5wR4,b7Xk0Qm2Zt9LwVcR4yHs
+type LibraryTeams = string
+
 // Limit defines model for Limit.
 type Limit = int
 
@@ -3519,21 +4597,40 @@ type MediaKind = string
 // MediaSignature defines model for MediaSignature.
 type MediaSignature = string
 
+// MediaTagFilter Opaque. Send it back unchanged.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type MediaTagFilter = ID
+
 // MediaVariant defines model for MediaVariant.
 type MediaVariant = string
 
 // MediaViewer defines model for MediaViewer.
 type MediaViewer = string
 
+// MediumFilter The kind of media.
+type MediumFilter = Medium
+
+// ModelFamilyFilter Opaque. Send it back unchanged.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type ModelFamilyFilter = ID
+
 // NodeID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type NodeID = ID
 
+// OperatorSearch defines model for OperatorSearch.
+type OperatorSearch = string
+
 // PathTeamID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type PathTeamID = ID
+
+// PromptFilter Examples: red fox
+type PromptFilter = string
 
 // Range defines model for Range.
 type Range = string
@@ -3568,6 +4665,14 @@ type ReportTeam = ID
 // Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 type RequestID = UUID
 
+// ResolutionFilter The resolution of a picture or video, by its longer edge.
+type ResolutionFilter = Resolution
+
+// ResumableID Opaque. Send it back unchanged.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type ResumableID = ID
+
 // RoleInPath The name of a role.
 //
 // Examples: member
@@ -3587,6 +4692,9 @@ type TokenID = ID
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type ToolFilter = ID
+
+// TusResumable A version of the tus protocol.
+type TusResumable = TusProtocol
 
 // UID Opaque. Send it back unchanged.
 //
@@ -3616,6 +4724,9 @@ type AuthorizationPending = Error
 // BadRequest The body of every response that is not a success.
 type BadRequest = Error
 
+// ChecksumMismatch The body of every response that is not a success.
+type ChecksumMismatch = Error
+
 // DeviceCodeExpired The body of every response that is not a success.
 type DeviceCodeExpired = Error
 
@@ -3643,6 +4754,9 @@ type TooManyRequests = Error
 // ToolChanged The body of every response that is not a success.
 type ToolChanged = Error
 
+// TusVersionUnsupported The body of every response that is not a success.
+type TusVersionUnsupported = Error
+
 // Unauthenticated The body of every response that is not a success.
 type Unauthenticated = Error
 
@@ -3651,6 +4765,9 @@ type Unavailable = Error
 
 // UnsupportedMediaType The body of every response that is not a success.
 type UnsupportedMediaType = Error
+
+// UploadOffsetConflict The body of every response that is not a success.
+type UploadOffsetConflict = Error
 
 // ListAccessTokensParams defines parameters for ListAccessTokens.
 type ListAccessTokensParams struct {
@@ -3797,6 +4914,13 @@ type ChangeNodeParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// SetPresenceParams defines parameters for SetPresence.
+type SetPresenceParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
 // RestoreBoardParams defines parameters for RestoreBoard.
 type RestoreBoardParams struct {
 	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
@@ -3868,6 +4992,24 @@ type ListDevicesParams struct {
 
 	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// StreamEventsParams defines parameters for StreamEvents.
+type StreamEventsParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// BoardID The board to follow, or up to 8 boards of the account separated by commas.
+	BoardID *string `form:"board_id,omitempty" json:"board_id,omitempty"`
+
+	// BoardRevision The `revision` of the board that you have read, or of each board in the order of `board_id`: the stream
+	// begins with the changes since. Absent means changes from now on. A later revision in `Last-Event-ID`
+	// replaces it.
+	BoardRevision *string `form:"board_revision,omitempty" json:"board_revision,omitempty"`
+
+	// LastEventID The `id` of the last event that you received, from this account. Opaque.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
 // CreateGenerationParams defines parameters for CreateGeneration.
@@ -3967,41 +5109,117 @@ type ListKitsParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
-// ListLibraryParams defines parameters for ListLibrary.
-type ListLibraryParams struct {
-	// TeamID The team, or several teams separated by commas; absent or empty means the personal account. A personal
-	// access token reaches only the personal account; a company access token needs a team.
-	TeamID *string `form:"team_id,omitempty" json:"team_id,omitempty"`
+// ListLedgerParams defines parameters for ListLedger.
+type ListLedgerParams struct {
+	// GroupBy `day` for sums by day.
+	GroupBy *LedgerGroup `form:"group_by,omitempty" json:"group_by,omitempty"`
 
-	// ToolID Only runs of this tool.
-	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
-
-	// AspectRatio Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none.
-	AspectRatio *AspectRatio `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
-
-	// Resolution Only pictures and videos of this resolution, by the longer edge.
-	Resolution *Resolution `form:"resolution,omitempty" json:"resolution,omitempty"`
-
-	// ModelFamilyToolTagID The id of a tool tag of type `MODEL_FAMILY`: only results of tools with that tag.
-	ModelFamilyToolTagID *ID `form:"model_family_tool_tag_id,omitempty" json:"model_family_tool_tag_id,omitempty"`
-
-	// MediaToolTagID The id of a tool tag of type `MEDIA`: only results of tools with that tag.
-	MediaToolTagID *ID `form:"media_tool_tag_id,omitempty" json:"media_tool_tag_id,omitempty"`
-
-	// Favorited `true` for only favourites of the caller, `false` for only other results.
-	Favorited *bool `form:"favorited,omitempty" json:"favorited,omitempty"`
-
-	// StartUtc Only results created at this time or later.
+	// StartUtc Only entries created at this time or later.
 	StartUtc *time.Time `form:"start_utc,omitempty" json:"start_utc,omitempty"`
 
-	// EndUtc Only results created before this time.
+	// EndUtc Only entries created before this time.
 	EndUtc *time.Time `form:"end_utc,omitempty" json:"end_utc,omitempty"`
+
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListLibraryParams defines parameters for ListLibrary.
+type ListLibraryParams struct {
+	// TeamID The team, or several teams separated by commas; absent or empty means the personal account. A personal
+	// access token reaches only the personal account; a company access token needs a team.
+	TeamID *LibraryTeams `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Q Only results whose prompt contains all of these words. A word can be a part of a longer one, and case does not
+	// matter. At most 10 words.
+	Q *PromptFilter `form:"q,omitempty" json:"q,omitempty"`
+
+	// Type Only files of this kind of media.
+	Type *MediumFilter `form:"type,omitempty" json:"type,omitempty"`
+
+	// ToolID Only runs of this tool.
+	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
+
+	// AspectRatio Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none.
+	AspectRatio *AspectRatioFilter `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
+
+	// Resolution Only pictures and videos of this resolution, by the longer edge.
+	Resolution *ResolutionFilter `form:"resolution,omitempty" json:"resolution,omitempty"`
+
+	// ModelFamilyToolTagID The id of a tool tag of type `MODEL_FAMILY`: only results of tools with that tag.
+	ModelFamilyToolTagID *ModelFamilyFilter `form:"model_family_tool_tag_id,omitempty" json:"model_family_tool_tag_id,omitempty"`
+
+	// MediaToolTagID The id of a tool tag of type `MEDIA`: only results of tools with that tag.
+	MediaToolTagID *MediaTagFilter `form:"media_tool_tag_id,omitempty" json:"media_tool_tag_id,omitempty"`
+
+	// Favorited `true` for only favourites of the caller, `false` for only other results.
+	Favorited *FavoritedFilter `form:"favorited,omitempty" json:"favorited,omitempty"`
+
+	// StartUtc Only results created at this time or later.
+	StartUtc *CreatedFrom `form:"start_utc,omitempty" json:"start_utc,omitempty"`
+
+	// EndUtc Only results created before this time.
+	EndUtc *CreatedBefore `form:"end_utc,omitempty" json:"end_utc,omitempty"`
+
+	// Sort The order of the list.
+	Sort *LibrarySort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Limit The largest number of items on the page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListLibraryMarksParams defines parameters for ListLibraryMarks.
+type ListLibraryMarksParams struct {
+	// Every The number of results from one place to the next.
+	Every *int64 `form:"every,omitempty" json:"every,omitempty"`
+
+	// TeamID The team, or several teams separated by commas; absent or empty means the personal account. A personal
+	// access token reaches only the personal account; a company access token needs a team.
+	TeamID *LibraryTeams `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Q Only results whose prompt contains all of these words. A word can be a part of a longer one, and case does not
+	// matter. At most 10 words.
+	Q *PromptFilter `form:"q,omitempty" json:"q,omitempty"`
+
+	// Type Only files of this kind of media.
+	Type *MediumFilter `form:"type,omitempty" json:"type,omitempty"`
+
+	// ToolID Only runs of this tool.
+	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
+
+	// AspectRatio Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none.
+	AspectRatio *AspectRatioFilter `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
+
+	// Resolution Only pictures and videos of this resolution, by the longer edge.
+	Resolution *ResolutionFilter `form:"resolution,omitempty" json:"resolution,omitempty"`
+
+	// ModelFamilyToolTagID The id of a tool tag of type `MODEL_FAMILY`: only results of tools with that tag.
+	ModelFamilyToolTagID *ModelFamilyFilter `form:"model_family_tool_tag_id,omitempty" json:"model_family_tool_tag_id,omitempty"`
+
+	// MediaToolTagID The id of a tool tag of type `MEDIA`: only results of tools with that tag.
+	MediaToolTagID *MediaTagFilter `form:"media_tool_tag_id,omitempty" json:"media_tool_tag_id,omitempty"`
+
+	// Favorited `true` for only favourites of the caller, `false` for only other results.
+	Favorited *FavoritedFilter `form:"favorited,omitempty" json:"favorited,omitempty"`
+
+	// StartUtc Only results created at this time or later.
+	StartUtc *CreatedFrom `form:"start_utc,omitempty" json:"start_utc,omitempty"`
+
+	// EndUtc Only results created before this time.
+	EndUtc *CreatedBefore `form:"end_utc,omitempty" json:"end_utc,omitempty"`
+
+	// Sort The order of the list.
+	Sort *LibrarySort `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
 // DeleteLibraryItemParams defines parameters for DeleteLibraryItem.
@@ -4027,6 +5245,13 @@ type RemoveFavoriteParams struct {
 
 // AddFavoriteParams defines parameters for AddFavorite.
 type AddFavoriteParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// RestoreLibraryItemParams defines parameters for RestoreLibraryItem.
+type RestoreLibraryItemParams struct {
 	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
 	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
@@ -4072,6 +5297,48 @@ type GetMediaParams struct {
 type GetOpenAPIParams struct {
 	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListOperatorCompaniesParams defines parameters for ListOperatorCompanies.
+type ListOperatorCompaniesParams struct {
+	// Q Only those whose e-mail address or name contains this text; upper and lower case make no difference.
+	Q *OperatorSearch `form:"q,omitempty" json:"q,omitempty"`
+
+	// Limit The largest number of items on the page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateOperatorGrantParams defines parameters for CreateOperatorGrant.
+type CreateOperatorGrantParams struct {
+	// IdempotencyKey Any text that you choose, such as a UUID; a new one for each grant.
+	IdempotencyKey string `json:"Idempotency-Key"`
+}
+
+// ListOperatorPeopleParams defines parameters for ListOperatorPeople.
+type ListOperatorPeopleParams struct {
+	// Q Only those whose e-mail address or name contains this text; upper and lower case make no difference.
+	Q *OperatorSearch `form:"q,omitempty" json:"q,omitempty"`
+
+	// Limit The largest number of items on the page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOperatorRunsParams defines parameters for ListOperatorRuns.
+type ListOperatorRunsParams struct {
+	// Status Only runs with this status.
+	Status *OperatorRunFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// Limit The largest number of items on the page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ReportRunsParams defines parameters for ReportRuns.
@@ -4196,6 +5463,9 @@ type GetToolParams struct {
 
 // ListUploadsParams defines parameters for ListUploads.
 type ListUploadsParams struct {
+	// Type Only files of this kind of media.
+	Type *MediumFilter `form:"type,omitempty" json:"type,omitempty"`
+
 	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
 	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
@@ -4217,6 +5487,63 @@ type CreateUploadParams struct {
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
+// CreateResumableUploadParams defines parameters for CreateResumableUpload.
+type CreateResumableUploadParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// TusResumable The version of the tus protocol that the client speaks.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+
+	// UploadLength The size of the file in bytes.
+	UploadLength int64 `json:"Upload-Length"`
+
+	// UploadMetadata Names and values, with commas between the pairs; a space and the value in base64 follow each name.
+	// `filename` is the name of the file; other names are kept, and returned by `HEAD`. At most 4096 characters.
+	UploadMetadata *string `json:"Upload-Metadata,omitempty"`
+
+	// IdempotencyKey Any text that you choose, such as a UUID; valid as long as the upload.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteResumableUploadParams defines parameters for DeleteResumableUpload.
+type DeleteResumableUploadParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// TusResumable The version of the tus protocol that the client speaks.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+}
+
+// GetResumableUploadParams defines parameters for GetResumableUpload.
+type GetResumableUploadParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// TusResumable The version of the tus protocol that the client speaks.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+}
+
+// AppendResumableUploadParams defines parameters for AppendResumableUpload.
+type AppendResumableUploadParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// TusResumable The version of the tus protocol that the client speaks.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+
+	// UploadOffset The place of the first byte of the body in the file, which must be the `Upload-Offset` of the upload.
+	UploadOffset int64 `json:"Upload-Offset"`
+
+	// UploadChecksum The name of an algorithm, `sha256` or `sha1`, a space, and the checksum of the body in base64. Such a body
+	// may have 64 MiB.
+	UploadChecksum *string `json:"Upload-Checksum,omitempty"`
+}
+
 // DeleteUploadParams defines parameters for DeleteUpload.
 type DeleteUploadParams struct {
 	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
@@ -4229,6 +5556,22 @@ type GetUploadParams struct {
 	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
 	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
+type ListWebhookDeliveriesParams struct {
+	// Status Only deliveries with this status.
+	Status *WebhookState `form:"status,omitempty" json:"status,omitempty"`
+
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Limit The largest number of items on the page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // GetWebhookSecretParams defines parameters for GetWebhookSecret.
@@ -4296,6 +5639,9 @@ type AddNodeJSONRequestBody = NodeDraft
 // ChangeNodeJSONRequestBody defines body for ChangeNode for application/json ContentType.
 type ChangeNodeJSONRequestBody = NodeChange
 
+// SetPresenceJSONRequestBody defines body for SetPresence for application/json ContentType.
+type SetPresenceJSONRequestBody = PresenceDraft
+
 // ChangeCompanyJSONRequestBody defines body for ChangeCompany for application/json ContentType.
 type ChangeCompanyJSONRequestBody = CompanyChange
 
@@ -4331,6 +5677,9 @@ type AcceptInvitationJSONRequestBody = InvitationToken
 
 // DeleteMeJSONRequestBody defines body for DeleteMe for application/json ContentType.
 type DeleteMeJSONRequestBody = AccountDeletion
+
+// CreateOperatorGrantJSONRequestBody defines body for CreateOperatorGrant for application/json ContentType.
+type CreateOperatorGrantJSONRequestBody = OperatorGrantRequest
 
 // RenameTeamJSONRequestBody defines body for RenameTeam for application/json ContentType.
 type RenameTeamJSONRequestBody = TeamDraft

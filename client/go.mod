@@ -1,0 +1,3 @@
+module atelier/client
+
+go 1.26.0

@@ -1,0 +1,328 @@
+"""The resources whose calls need more than one request, or files."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union, cast
+
+import httpx
+
+from .. import _operations as operations
+from .. import _types as types
+from .._body import (
+    FileLike,
+    NewFile,
+    Progress,
+    form_body,
+    json_body,
+    split_files,
+    without_files,
+)
+from .._rules import (
+    STREAM_SILENCE,
+    Attempts,
+    Event,
+    Operation,
+    Retry,
+    build_body,
+    new_key,
+    parse_answer,
+)
+from ..errors import APIError, NetworkError, TimeoutExpired
+from . import calls
+from .primitives import in_thread
+from .session import AsyncSession, Request
+from .streams import AsyncEvents
+from .transfers import download_file, upload_file
+
+BREAKS_BEFORE_POLL = 2
+"""Connections for events that may break in a row before the run is polled instead."""
+
+
+class AsyncMe(calls.AsyncMeCalls):
+    """The caller and their accounts."""
+
+    async def export(self, to: Union[str, os.PathLike[str]]) -> str:
+        """Downloads all data about the person as a ZIP archive, and returns its path."""
+        return await _save(self._session, operations.EXPORT_ME, {}, to)
+
+
+class AsyncReports(calls.AsyncReportsCalls):
+    """Usage reports of a company."""
+
+    async def usage_csv(self, to: Union[str, os.PathLike[str]], **filters: Any) -> str:
+        """Saves the whole usage report as CSV; the filters are those of `usage`."""
+        return await _save(
+            self._session, operations.REPORT_USAGE, {**filters, "format": "csv"}, to
+        )
+
+    async def runs_csv(self, to: Union[str, os.PathLike[str]], **filters: Any) -> str:
+        """Saves the whole report of runs as CSV; the filters are those of `runs`."""
+        return await _save(self._session, operations.REPORT_RUNS, {**filters, "format": "csv"}, to)
+
+
+class AsyncUploads(calls.AsyncUploadsCalls):
+    """Files that people upload as inputs of runs."""
+
+    async def create(
+        self,
+        file: FileLike,
+        *,
+        name: Optional[str] = None,
+        resumable: Optional[bool] = None,
+        team_id: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        progress: Optional[Progress] = None,
+    ) -> types.Upload:
+        """Uploads a file: a path, bytes, or a binary file that can seek.
+
+        Files of 8 MiB and more, and all with `resumable=True`, are sent in parts; after a failure
+        the upload goes on from what has arrived. The file is never in memory as a whole.
+        """
+        return await upload_file(
+            self._session,
+            file,
+            name=name,
+            resumable=resumable,
+            team_id=team_id,
+            idempotency_key=idempotency_key,
+            progress=progress,
+        )
+
+
+class AsyncRuns(calls.AsyncRunsCalls):
+    """Runs of tools: prices, creation, status and results."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        super().__init__(session)
+        self._known: Dict[Tuple[str, str], types.ToolDetail] = {}
+
+    async def create(
+        self,
+        tool: str,
+        inputs: Optional[Mapping[str, Any]] = None,
+        *,
+        num_results: Optional[int] = None,
+        webhook_url: Optional[str] = None,
+        metadata: Optional[Mapping[str, Any]] = None,
+        plugin: Optional[str] = None,
+        tool_fields_hash: Optional[str] = None,
+        team_id: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> types.GenerationCreated:
+        """Starts a run of a tool, by its id or slug: once, however often the request must be sent.
+
+        Inputs that are a `Path`, bytes or a binary file are sent along. Without `tool_fields_hash`
+        the run uses the tool as it is now; with it, give the tool's id. A key that you give and
+        store yourself keeps the promise over the end of your process too.
+        """
+        values, sources = await in_thread(split_files, inputs or {})
+        key = idempotency_key or new_key()
+        body: Dict[str, Any] = {
+            "tool_id": tool,
+            "tool_fields_hash": tool_fields_hash,
+            "inputs": values,
+            "num_results": num_results,
+            "webhook_url": webhook_url,
+            "metadata": metadata,
+            "plugin": plugin,
+        }
+        place = (tool, team_id or "")
+        repeated = False
+        while True:
+            if tool_fields_hash is None:
+                found = await self._read_tool(place)
+                body["tool_id"] = found["id"]
+                body["tool_fields_hash"] = found["tool_fields_hash"]
+            request = self._session.prepare(
+                operations.CREATE_GENERATION, {"team_id": team_id, "idempotency_key": key}
+            )
+            if sources:
+                request.body = form_body({k: v for k, v in body.items() if v is not None}, sources)
+            else:
+                request.body = json_body(build_body(body))
+            try:
+                answer = parse_answer((await self._session.send(request)).content)
+                return cast(types.GenerationCreated, answer)
+            except APIError as error:
+                # A refused request does not use up its key, so that the tool can be read again and
+                # the run sent with the same key.
+                self._known.pop(place, None)
+                if error.code != "TOOL_SCHEMA_STALE" or tool_fields_hash is not None or repeated:
+                    raise
+                repeated = True
+
+    async def preview_cost(
+        self,
+        tool: str,
+        inputs: Optional[Mapping[str, Any]] = None,
+        *,
+        num_results: Optional[int] = None,
+        team_id: Optional[str] = None,
+    ) -> types.CostPreview:
+        """The price of a run, and whether the account can start it now. Files may be missing."""
+        found = await self._read_tool((tool, team_id or ""))
+        answer = await self._session.call(
+            operations.PREVIEW_COST,
+            {"team_id": team_id},
+            body={
+                "tool_id": found["id"],
+                "tool_fields_hash": found["tool_fields_hash"],
+                "inputs": without_files(inputs or {}),
+                "num_results": num_results,
+            },
+        )
+        return cast(types.CostPreview, answer)
+
+    async def _read_tool(self, place: Tuple[str, str]) -> types.ToolDetail:
+        found = self._known.get(place)
+        if found is None:
+            answer = await self._session.call(
+                operations.GET_TOOL, {"tool_id": place[0], "team_id": place[1] or None}
+            )
+            found = self._known[place] = cast(types.ToolDetail, answer)
+        return found
+
+    async def wait(
+        self,
+        request_id: str,
+        *,
+        team_id: Optional[str] = None,
+        timeout: Optional[float] = None,
+        on_event: Optional[Callable[[Event], None]] = None,
+    ) -> types.Generation:
+        """Waits until the run has ended, and returns its record, whatever its status is.
+
+        Follows the events of the run, and polls where events do not come through. Goes on over
+        restarts of the service. Raises TimeoutExpired after `timeout` seconds; the run goes on.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        events = self.events(request_id, team_id=team_id)
+        breaks = 0
+        while True:
+            try:
+                before = events.last_id
+                record = await self._follow(events, deadline, on_event)
+                if record is not None:
+                    return record
+                breaks = 1 if events.last_id != before else breaks + 1
+                if events.ended:
+                    breaks = BREAKS_BEFORE_POLL
+            except (NetworkError, APIError) as failure:
+                if isinstance(failure, APIError) and not failure.retryable:
+                    raise
+                breaks = BREAKS_BEFORE_POLL
+            pause = 0.5
+            if breaks >= BREAKS_BEFORE_POLL:
+                run = await self.get(request_id, team_id=team_id)
+                if run["status"] != "pending":
+                    return run
+                pause = float(run["retry_after_seconds"])
+            await self._session.timer.sleep(_limit(pause, deadline))
+
+    async def _follow(
+        self,
+        events: AsyncEvents,
+        deadline: Optional[float],
+        on_event: Optional[Callable[[Event], None]],
+    ) -> Optional[types.Generation]:
+        """Follows one connection. Returns the record if the run has ended."""
+        connection = events.connect(
+            retry=Retry(attempts=3, max_time=30.0),
+            silence=max(0.1, _limit(STREAM_SILENCE, deadline)),
+        )
+        try:
+            async for event in connection:
+                if on_event is not None:
+                    on_event(event)
+                if event.name == "done":
+                    return cast(types.Generation, event.data)
+                _limit(0.0, deadline)
+        finally:
+            await connection.aclose()
+        return None
+
+    async def download(
+        self,
+        run: types.Generation,
+        folder: Union[str, os.PathLike[str]],
+        *,
+        progress: Optional[Progress] = None,
+    ) -> List[str]:
+        """Downloads all outputs of a run into a folder, and returns their paths.
+
+        Each file appears when it is whole and its SHA-256 is right; a cut download goes on where
+        it was cut. Outputs that have expired are left out.
+        """
+        await in_thread(functools.partial(os.makedirs, folder, exist_ok=True))
+        paths = []
+        for output in run["outputs"]:
+            if output["expired"]:
+                continue
+
+            async def renew(wanted: str = output["id"]) -> Mapping[str, Any]:
+                fresh = await self.get(run["request_id"], team_id=run["team_id"])
+                return next(o for o in fresh["outputs"] if o["id"] == wanted)
+
+            paths.append(
+                await download_file(
+                    self._session, output, folder, progress=progress, renew=renew
+                )
+            )
+        return paths
+
+
+async def _save(
+    session: AsyncSession,
+    operation: Operation,
+    values: Mapping[str, Any],
+    to: Union[str, os.PathLike[str]],
+) -> str:
+    """Streams the response of an operation to a file that appears when it is whole."""
+    request = session.prepare(operation, values)
+    request.headers["Accept"] = "*/*"
+    request.stream = True
+    attempts = Attempts(session.retry, time.monotonic())
+    file = await in_thread(NewFile, to)
+    try:
+        while True:
+            failure = await _receive(session, request, file)
+            if failure is None:
+                break
+            pause = attempts.next_pause(failure, time.monotonic())
+            if pause is None:
+                raise failure
+            await session.timer.sleep(pause)
+        await in_thread(file.keep)
+    finally:
+        file.discard()
+    return file.path
+
+
+async def _receive(
+    session: AsyncSession, request: Request, file: NewFile
+) -> Optional[NetworkError]:
+    """Writes one response to the file, from its beginning. Returns the failure if it was cut."""
+    file.restart()
+    response = await session.send(request)
+    try:
+        async for chunk in response.aiter_bytes():
+            await in_thread(file.write, chunk)
+    except httpx.TransportError as failure:
+        session.timer.check()
+        return NetworkError(f"The download was cut: {failure}")
+    finally:
+        await response.aclose()
+    return None
+
+
+def _limit(seconds: float, deadline: Optional[float]) -> float:
+    """The seconds, or those that are left until the deadline."""
+    if deadline is None:
+        return seconds
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutExpired("The run has not ended in time. It goes on.")
+    return min(seconds, left)

@@ -1,0 +1,1 @@
+"""The blocking client, derived from the one for asyncio by build/clients."""

@@ -1,0 +1,54 @@
+package library
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
+)
+
+// Mark is a place in a list of items.
+type Mark struct {
+	Index   int64     // number of the item at this place, from 0
+	After   *Cursor   // position of the item before it, with which ListItems continues here; nil for the first item
+	Created time.Time // when the item at this place was created
+}
+
+// maxMarks is the maximum number of marks in a list. A longer list has fewer
+// marks for its length.
+const maxMarks = 10_000
+
+// ListMarks counts the items that ListItems lists for a filter, and returns
+// places in that list: one for each number of items in every, which must be at
+// least 2.
+func (l *Library) ListMarks(ctx context.Context, p principal.Principal, f Filter, every int64) (total int64, marks []Mark, err error) {
+	f, isEmpty, err := f.normalize(p)
+	if err != nil || isEmpty {
+		return 0, nil, err
+	}
+
+	var ends []numberedItem
+	step := every
+	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		total, err = countItems(ctx, tx, p.PersonID, p.AccountIDs(), f)
+		if err != nil {
+			return err
+		}
+
+		for step = every; total > step*maxMarks; {
+			step *= 2
+		}
+		ends, err = markedItems(ctx, tx, p.PersonID, p.AccountIDs(), f, step)
+		return err
+	})
+
+	var previous *Cursor
+	for i := range ends {
+		if ends[i].index%step == 0 {
+			marks = append(marks, Mark{Index: ends[i].index, After: previous, Created: ends[i].cursor.Created})
+		}
+		previous = &ends[i].cursor
+	}
+	return total, marks, err
+}

@@ -1,0 +1,217 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/testkit/watch"
+	"atelier/test/program"
+)
+
+const (
+	unit      = 3 // tokens for a result
+	perMinute = 30
+	perHour   = 300
+	active    = 5
+	lease     = 2 * time.Second
+	orphans   = 15 * time.Second
+	toolLimit = 20 * time.Second
+
+	signupGrant = 100000
+)
+
+var manifest = fmt.Sprintf(`name: Scripted
+price: {type: COST, tokens: %d}
+num_results: {max: 4}
+output: {type: IMG, mime_types: [image/png]}
+engine: {name: script}
+timeout: %s
+fields:
+  - {key: script, type: TEXT_AREA, label: Script, max_length: 10000}
+  - {key: picture, type: IMG, label: Picture, accept: [image/png]}
+`, unit, toolLimit)
+
+// account is who pays: a person, or a team.
+type account struct {
+	id      string
+	team    string // "" for a person
+	token   string // that sees it
+	granted int64
+	secret  string // that its events are signed with
+}
+
+// query selects the account.
+func (a *account) query() string {
+	if a.team == "" {
+		return ""
+	}
+	return "?team_id=" + a.team
+}
+
+// person has an account, is in a team and has several clients.
+type person struct {
+	name     string
+	accounts []*account // their own, and the team's through a token of theirs
+}
+
+// installation is a running installation with all who use it.
+type installation struct {
+	t        *testing.T
+	seed     uint64
+	data     string
+	database string
+	env      []string
+	count    string // file in which the engine counts its starts
+	servers  []*server
+	accounts []*account // each once
+	people   []*person
+	clients  []*client
+	sink     *sink
+	tool     string
+	hash     string
+	log      log
+
+	faults        []fault
+	kills, pauses int
+	slowest       time.Duration // start
+	statuses      map[string]int
+}
+
+func newInstallation(t *testing.T, engine string, servers int, seed uint64) *installation {
+	t.Helper()
+	dir := t.TempDir()
+	w := &installation{
+		t: t, seed: seed, data: filepath.Join(dir, "data"), database: dbtest.URL(t, engine), count: filepath.Join(dir, "count"),
+		sink: newSink(t, seed), statuses: map[string]int{},
+	}
+	tools := filepath.Join(dir, "tools")
+	for _, err := range []error{
+		os.Mkdir(tools, 0o700),
+		os.WriteFile(filepath.Join(tools, "scripted.yaml"), []byte(manifest), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range servers {
+		p := &server{t: t, w: w, address: program.FreeAddress(t), log: &watch.Log{}}
+		w.servers = append(w.servers, p)
+		t.Cleanup(func() {
+			p.end()
+			if t.Failed() {
+				t.Logf("the last a server said:\n%s", tail(p.log.String(), 8000))
+			}
+		})
+	}
+	w.env = []string{
+		"ATELIER_BASE_URL=http://" + w.servers[0].address, "ATELIER_CATALOG_BUILTIN=false", "ATELIER_TOOLS=" + tools, "ATELIER_LOG_LEVEL=warn",
+		fmt.Sprint("ATELIER_LIMITS_CREATE_PER_MINUTE=", perMinute), fmt.Sprint("ATELIER_LIMITS_CREATE_PER_HOUR=", perHour), fmt.Sprint("ATELIER_LIMITS_ACTIVE_RUNS=", active),
+		"ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_RUNS_LEASE=" + lease.String(), "ATELIER_RUNS_ATTEMPTS=10000",
+		"ATELIER_RETENTION_ORPHANS=" + orphans.String(), "ATELIER_RETENTION_EVERY=1s",
+		fmt.Sprint("ATELIER_TOKENS_SIGNUP_GRANT=", signupGrant),
+		"SSL_CERT_FILE=" + w.sink.roots, "ATELIER_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8", "ATELIER_WEBHOOK_TIMEOUT=4s", // a receiver that is slow to run is not asked twice
+		"ATELIER_WEBHOOK_RETRY_SCHEDULE=" + strings.TrimSuffix(strings.Repeat("200ms,", 30), ","),
+	}
+	w.populate()
+	for _, p := range w.servers {
+		p.start()
+	}
+	w.prepare()
+	return w
+}
+
+// populate makes people, and teams of which the last is poor.
+func (w *installation) populate() {
+	w.t.Helper()
+	w.do("migrate")
+	company := w.do("admin", "company", "create", "--name", "Acme", "--plan", "TEAM")["id"].(string)
+	var teams []*account
+	for name, tokens := range map[string]int64{"Blue": 50000, "Red": 7 * unit} {
+		id := w.do("admin", "team", "create", "--company", company, "--name", name)["id"].(string)
+		a := &account{id: id, team: id, granted: tokens}
+		w.do("admin", "grant", "--team", id, "--tokens", fmt.Sprint(a.granted))
+		teams = append(teams, a)
+		w.accounts = append(w.accounts, a)
+	}
+	for i, name := range []string{"anna", "bert", "cora"} {
+		email := name + "@example.com"
+		uid := w.do("admin", "person", "create", "--email", email, "--password", "correct horse", "--verified")["uid"].(string)
+		own := &account{id: uid, granted: signupGrant, token: w.do("admin", "token", "create", "--email", email, "--name", "own")["token"].(string)}
+		shared := *teams[i%len(teams)]
+		w.do("admin", "company", "add", "--company", company, "--email", email)
+		w.do("admin", "team", "add", "--team", shared.team, "--email", email, "--role", "manager")
+		shared.token = w.do("admin", "token", "create", "--email", email, "--name", "team", "--company", company)["token"].(string)
+		teams[i%len(teams)].token = shared.token
+		w.accounts = append(w.accounts, own)
+		p := &person{name: name, accounts: []*account{own, &shared}}
+		w.people = append(w.people, p)
+		for range 2 {
+			w.clients = append(w.clients, newClient(w, p, len(w.clients)))
+		}
+	}
+}
+
+// prepare reads what clients read before their first run.
+func (w *installation) prepare() {
+	w.t.Helper()
+	own := w.people[0].accounts[0]
+	list := w.ask(own, "/api/v2/tools")
+	w.tool = list["data"].([]any)[0].(map[string]any)["id"].(string)
+	w.hash = w.ask(own, "/api/v2/tools/"+w.tool)["tool_fields_hash"].(string)
+	for _, a := range w.accounts {
+		a.secret = w.ask(a, "/api/v2/webhook-secret"+a.query())["secret"].(string)
+	}
+}
+
+// ask reads something that is there, at the first server.
+func (w *installation) ask(a *account, path string) map[string]any {
+	w.t.Helper()
+	c := call{Method: "GET", Path: path, account: a}
+	w.send(w.servers[0], &c, nil, "")
+	if c.Status != http.StatusOK {
+		w.t.Fatalf("%s = %d %s %s", path, c.Status, c.body, c.Problem)
+	}
+	return c.decoded(w.t)
+}
+
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }
+
+// summary is what happened, in a line.
+func (w *installation) summary() string {
+	n := map[string]int{}
+	keyed := map[string]bool{}
+	for _, c := range w.log.all() {
+		switch {
+		case c.Op != "create":
+			n[c.Op]++
+			continue
+		case c.Status == 0:
+			n["unknown"]++
+		case c.Status == http.StatusAccepted && c.replayed:
+			n["replays"]++
+		case c.Status == http.StatusAccepted:
+			n["accepted"]++
+		default:
+			n["refused with "+c.code()]++
+		}
+		n["creates"]++
+		if c.Key != "" {
+			keyed[c.Key] = true
+		}
+	}
+	n["keys"] = len(keyed)
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, n[name]))
+	}
+	return fmt.Sprintf("%d kills, %d pauses, slowest start %v; calls: %s; runs: %v; webhooks: %s",
+		w.kills, w.pauses, w.slowest.Round(time.Millisecond), strings.Join(parts, ", "), w.statuses, w.sink.summary())
+}

@@ -1,0 +1,1 @@
+var e={head:`_head_oqv50_1`,tabs:`_tabs_oqv50_11`,tags:`_tags_oqv50_12`,tab:`_tab_oqv50_11`,tools:`_tools_oqv50_41`,entry:`_entry_oqv50_46`,chosen:`_chosen_oqv50_63`,entryText:`_entryText_oqv50_67`,description:`_description_oqv50_75`,line:`_line_oqv50_85`};export{e as t};

@@ -1,0 +1,1 @@
+function e(e){let t=new MutationObserver(e);t.observe(document.documentElement,{attributeFilter:[`data-theme`]});let n=matchMedia(`(prefers-color-scheme: dark)`);return n.addEventListener(`change`,e),()=>{t.disconnect(),n.removeEventListener(`change`,e)}}export{e as t};

@@ -1,0 +1,36 @@
+import type { Tool, ToolDetail } from '../data/catalog';
+import { text } from '../text/create';
+import { Icon } from '../ui/Icon';
+import styles from './Create.module.css';
+
+/** ToolPicture is the small picture of a tool. */
+export function ToolPicture({ tool }: { tool: Pick<Tool, 'avatar_url'> }) {
+  if (!tool.avatar_url) {
+    return (
+      <span className={styles.noAvatar}>
+        <Icon name="wand" />
+      </span>
+    );
+  }
+  return <img className={styles.avatar} src={tool.avatar_url} alt="" />;
+}
+
+/** ToolButton shows the tool that is chosen, and opens the list of tools. */
+export function ToolButton({ tool, onClick }: { tool: ToolDetail; onClick: () => void }) {
+  return (
+    <button type="button" className={styles.tool} aria-haspopup="dialog" onClick={onClick}>
+      <span className="unseen">{text.toolLabel}</span>
+      <ToolPicture tool={tool} />
+      <span className={styles.toolText}>
+        <b className="cut">{tool.name}</b>
+        <span className={styles.toolLine}>
+          <span className="cut">{tool.description}</span>
+          <span className={styles.toolPrice}>{text.toolPrice(tool.tokens_per_result)}</span>
+        </span>
+      </span>
+      <span className="soft">
+        <Icon name="chevronDown" />
+      </span>
+    </button>
+  );
+}

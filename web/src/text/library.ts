@@ -1,0 +1,163 @@
+// The words of the library. Each is a whole sentence or label, so that a translation can replace it.
+
+import { formatNumber } from '../ui/format';
+
+const results = (count: number) => (count === 1 ? '1 result' : `${formatNumber(count)} results`);
+const files = (count: number) => (count === 1 ? '1 file' : `${formatNumber(count)} files`);
+
+export const text = {
+  title: 'Library',
+  results,
+  uploads: (count: number, complete: boolean) => (complete ? files(count) : `${formatNumber(count)} and more files`),
+  grid: 'Results',
+  uploadGrid: 'Uploads',
+  select: 'Select',
+  stopSelecting: 'Done',
+  smallerTiles: 'Smaller tiles',
+  largerTiles: 'Larger tiles',
+  upload: 'Upload',
+  loading: 'Loading results',
+  loadingTile: 'Loading',
+
+  // Filters.
+  kind: 'Kind',
+  kinds: { ALL: 'All', IMG: 'Pictures', VID: 'Video', AUDIO: 'Sound', ASSET_3D: '3D', UPLOADS: 'Uploads' },
+  search: 'Search prompts',
+  favorites: 'Favourites',
+  tool: 'Tool',
+  anyTool: 'Any tool',
+  family: 'Model',
+  anyFamily: 'Any model',
+  shape: 'Shape',
+  anyShape: 'Any shape',
+  shapes: {
+    '1:1': 'Square, 1:1',
+    '4:3': 'Wide, 4:3',
+    '3:2': 'Wide, 3:2',
+    '16:9': 'Wide, 16:9',
+    '2:1': 'Wide, 2:1',
+    '21:9': 'Very wide, 21:9',
+    '3:4': 'Tall, 3:4',
+    '2:3': 'Tall, 2:3',
+    '9:16': 'Tall, 9:16',
+    OTHER: 'Another shape',
+  },
+  size: 'Size',
+  anySize: 'Any size',
+  sizes: { '1K': 'Up to 1K', '2K': '2K', '4K+': '4K and more' },
+  time: 'Time',
+  anyTime: 'Any time',
+  filterNamed: (filter: string, value: string) => `${filter}: ${value}`,
+  spans: { today: 'Today', week: 'Last 7 days', month: 'Last 30 days', year: 'Last 365 days' },
+  otherDays: 'From day to day…',
+  daysTitle: 'Results of some days',
+  firstDay: 'First day',
+  lastDay: 'Last day',
+  daysBetween: (from: string, until: string) => `${from} – ${until}`,
+  daysFrom: (from: string) => `From ${from}`,
+  daysUntil: (until: string) => `Until ${until}`,
+  show: 'Show',
+  cancel: 'Cancel',
+  order: 'Order',
+  newest: 'Newest first',
+  oldest: 'Oldest first',
+  leaveTeam: (team: string) => `${team}: show the personal library instead`,
+
+  // Nothing to show.
+  emptyTitle: 'Nothing here yet',
+  emptyText: 'What you make appears here, the newest first. Make a picture to begin.',
+  makeFirst: 'Make a picture',
+  noUploadsTitle: 'No uploads yet',
+  noUploadsText:
+    'Drop a file anywhere on this page, paste a picture, or choose files. You can then use them in any tool.',
+  noneTitle: 'No result fits all filters',
+  noneText: 'Drop a filter to see more.',
+  dropFilter: (filter: string, count: number) => `Without “${filter}”: ${results(count)}`,
+  dropCounting: (filter: string) => `Without “${filter}”`,
+  dropAll: (count: number) => `Without any filter: ${results(count)}`,
+  words: (words: string) => `words: ${words}`,
+  fallbackFilter: { tool: 'tool', family: 'model' },
+
+  // Tiles.
+  tile: (label: string, more: string[]) => [label, ...more].join(', '),
+  noPrompt: 'Result without a prompt',
+  mediums: { IMG: 'Picture', VID: 'Video', AUDIO: 'Sound', ASSET_3D: '3D model', TEXT: 'Text' },
+  tileMedium: (medium: string, length: string | undefined) =>
+    length ? `${medium.toLowerCase()} of ${length}` : medium.toLowerCase(),
+  tileFavorite: 'favourite',
+  timeline: 'Timeline',
+
+  // Selection.
+  selected: (count: number) => `${formatNumber(count)} selected`,
+  favorite: 'Favourite',
+  unfavorite: 'No favourite any more',
+  download: 'Download',
+  pin: 'Pin',
+  delete: 'Delete',
+  clear: 'Clear',
+  rangeTooLong: (limit: number) => `Only the first ${formatNumber(limit)} of this range were selected.`,
+
+  // Deleting.
+  deleted: (count: number) => (count === 1 ? '1 item deleted.' : `${formatNumber(count)} items deleted.`),
+  deleteFailed: (count: number, message: string) =>
+    `${count === 1 ? 'One item was' : `${formatNumber(count)} items were`} not deleted. ${message}`,
+  undo: 'Undo',
+  restored: (count: number) => (count === 1 ? '1 item is back.' : `${formatNumber(count)} items are back.`),
+  restoreFailed: (message: string) => `Not everything could be brought back. ${message}`,
+  favoriteFailed: (message: string) => `The favourite was not changed. ${message}`,
+
+  // Downloading.
+  packing: (done: number, count: number) => `Packing ${formatNumber(done)} of ${formatNumber(count)}`,
+  stopPacking: 'Cancel the download',
+  downloadFailed: (message: string) => `The download failed. ${message}`,
+  fileFailed: (name: string) => `“${name}” could not be read.`,
+  downloaded: (count: number) => `A ZIP file with ${files(count)} was saved.`,
+
+  // Details.
+  details: 'Details',
+  wholeScreen: 'Show large',
+  close: 'Close',
+  hint: 'Choose a result to see its details.',
+  hintKeys: 'Arrows move, Enter shows details, Space shows it large, X selects.',
+  useAsInput: 'Use as input',
+  runAgain: 'Run again',
+  copyLink: 'Copy link',
+  linkCopied: 'The link is copied.',
+  previous: 'Previous',
+  next: 'Next',
+  facts: {
+    tool: 'Tool',
+    size: 'Size',
+    length: 'Length',
+    seed: 'Seed',
+    made: 'Made',
+    uploaded: 'Uploaded',
+    paidBy: 'Paid by',
+    marked: 'Marked',
+    run: 'Run',
+  },
+  dimensions: (width: number, height: number) => `${width} × ${height}`,
+  madeByYou: (when: string) => `${when} by you`,
+  paid: (account: string, price: string) => `${account}, ${price}`,
+  free: (account: string) => `${account}, free`,
+  price: (tokens: number) => (tokens === 1 ? '1 token' : `${formatNumber(tokens)} tokens`),
+  marks: 'XMP: tool, seed, run, unless the operator has turned marks off',
+  allInputs: 'All inputs',
+  resultInput: 'A result of the library',
+  model3d: 'Download the model to look at it from all sides.',
+  goneTitle: 'Not in this library',
+  gone: 'This result was deleted, or belongs to another account.',
+  showAll: 'Show the whole library',
+
+  // Uploading.
+  dropHere: 'Drop files to upload them',
+  uploading: 'Uploads in progress',
+  uploadedToast: (count: number) =>
+    count === 1 ? 'One file is uploaded.' : `${formatNumber(count)} files are uploaded.`,
+  showUploads: 'Show',
+  wrongKind: 'This kind of file cannot be uploaded. Choose a picture, a video, a sound or a 3D model.',
+  sending: (name: string) => `Sending ${name}`,
+  stopUpload: (name: string) => `Stop sending ${name}`,
+  dismiss: (name: string) => `Dismiss ${name}`,
+  tryUploadAgain: (name: string) => `Send ${name} again`,
+};

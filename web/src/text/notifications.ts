@@ -1,0 +1,6 @@
+// The words of notifications.
+
+export const text = {
+  succeeded: (tool: string | null) => `${tool ?? 'A run'} is done`,
+  failed: (tool: string | null) => `${tool ?? 'A run'} has failed`,
+};

@@ -1,0 +1,25 @@
+// Words that several pages share. Each is a whole sentence or label, so that a translation can replace it.
+
+export const text = {
+  more: 'Show more',
+  loadingMore: 'Loading more',
+  cancel: 'Cancel',
+  close: 'Close',
+  save: 'Save',
+  waitSeconds: (seconds: number) => `Wait ${seconds} s`,
+  working: 'Working',
+  never: 'never',
+  none: 'none',
+  you: 'You',
+  parts: 'Parts of this page',
+  noSuchPart: 'There is no such part of this page',
+  actions: 'Actions',
+  delete: 'Delete',
+  tokenName: 'Name',
+  deleteToken: (name: string) => `Delete the token “${name}”`,
+  tokenPerson: 'Acts for',
+  tokenHint: 'Ends with',
+  tokenMade: 'Made',
+  tokenUsed: 'Last used',
+  fileTooLarge: (size: string, limit: string) => `The file has ${size}, and a file may have at most ${limit}.`,
+};
