@@ -15,11 +15,27 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// isConflict reports whether a transaction failed because it conflicted with a
-// concurrent transaction, so that it may be retried.
-func isConflict(err error) bool {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
+// interruptedError is the error of a transaction whose connection was lost
+// before the commit was sent, so that the server has rolled it back.
+type interruptedError struct{ error }
+
+func (e interruptedError) Unwrap() error { return e.error }
+
+// wasRolledBack reports whether the server ended a transaction without
+// committing it, for a reason that may be gone when the transaction is retried:
+// it conflicted with a concurrent one, it lost its connection, or this process
+// was suspended in the middle of it.
+func wasRolledBack(err error) bool {
+	if _, ok := errors.AsType[interruptedError](err); ok {
+		return true
+	}
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	switch pg.Code {
+	case serializationFailure, deadlock, idleInTransaction:
+		return true
 	}
 	return false
 }
@@ -36,8 +52,13 @@ func IsDuplicate(err error) bool {
 	return false
 }
 
-// lockNotAvailable is PostgreSQL's error code for a lock timeout.
-const lockNotAvailable = "55P03"
+// Error codes of PostgreSQL.
+const (
+	serializationFailure = "40001"
+	deadlock             = "40P01"
+	lockNotAvailable     = "55P03" // waited too long for a row
+	idleInTransaction    = "25P03" // the client sent nothing for too long
+)
 
 // IsLockTimeout reports whether a statement waited too long for a row that
 // another transaction had locked. The database itself is available, and the
@@ -47,13 +68,17 @@ func IsLockTimeout(err error) bool {
 	return ok && pg.Code == lockNotAvailable
 }
 
-// classifyError converts errors of an unreachable database to fault.Unavailable
-// and returns other errors unchanged.
+// classifyError converts errors of an unreachable database, and of a transaction
+// that was rolled back too often, to fault.Unavailable and returns other errors
+// unchanged.
 func classifyError(err error) error {
-	if err == nil || !isUnreachable(err) {
-		return err
+	if err != nil && isUnreachable(err) {
+		return fault.New(fault.Unavailable, "The service can't reach its database. Try again shortly.").Because(err)
 	}
-	return fault.New(fault.Unavailable, "The service can't reach its database. Try again shortly.").Because(err)
+	if wasRolledBack(err) && !fault.Is(err, fault.Unavailable) {
+		return fault.New(fault.Unavailable, "Too many requests change the same data at the same time. Try again shortly.").Because(err)
+	}
+	return err
 }
 
 func isUnreachable(err error) bool {
@@ -68,7 +93,7 @@ func isUnreachable(err error) bool {
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
-		case lockNotAvailable, "57014", "25P03", "25P04": // timeouts of a lock, a statement, an idle transaction and a transaction
+		case lockNotAvailable, "57014", idleInTransaction, "25P04": // timeouts of a lock, a statement, an idle transaction and a transaction
 			return true
 		}
 		// Class 08: connection failed. Class 53: out of resources. 57P:

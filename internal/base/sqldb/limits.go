@@ -31,7 +31,7 @@ import (
 //
 // Several transactions of a suspended node may wait for the same row, and each
 // that gets the lock keeps it for idleLimit. None waits for longer than
-// lockLimit, and a suspended node does not retry. So after the sum of both
+// lockLimit, and a node retries only when it runs again. So after the sum of both
 // limits the row is available to the other nodes.
 //
 // River's own queries do not use DB, so only the limits at the server apply to

@@ -107,7 +107,8 @@ func TestPausedServer(t *testing.T) {
 }
 
 // TestPausedClient has a client stop in the middle of a transaction, as a paused
-// node does: whoever waits for its rows gets them.
+// node does: whoever waits for its rows gets them, and the client's transaction
+// runs again, as a whole, when it goes on.
 func TestPausedClient(t *testing.T) {
 	t.Parallel()
 	address := dbtest.URL(t, "postgres")
@@ -120,12 +121,15 @@ func TestPausedClient(t *testing.T) {
 	}
 	locked, goOn := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 1)
+	tries := 0
 	go func() {
 		ended <- paused.Write(ctx, func(tx *sqldb.Tx) error {
 			if err := touch(tx); err != nil {
 				return err
 			}
-			close(locked)
+			if tries++; tries == 1 {
+				close(locked)
+			}
 			<-goOn
 			return touch(tx)
 		})
@@ -135,12 +139,29 @@ func TestPausedClient(t *testing.T) {
 		t.Errorf("a write that waits for a paused node = %v", err)
 	}
 	close(goOn)
-	if err := <-ended; !fault.Is(err, fault.Unavailable) {
-		t.Errorf("the paused node's write = %v, want unavailable", err)
+	if err := <-ended; err != nil || tries != 2 {
+		t.Errorf("the paused node's write = %v after %d tries, want success at the second", err, tries)
 	}
 	var version int64
-	if err := db.QueryRow(ctx, `SELECT version FROM catalog`).Scan(&version); err != nil || version != 1 {
-		t.Errorf("version = %d, %v, want the other's change alone", version, err)
+	if err := db.QueryRow(ctx, `SELECT version FROM catalog`).Scan(&version); err != nil || version != 3 {
+		t.Errorf("version = %d, %v, want the other's change and both of the second try", version, err)
+	}
+}
+
+// TestConflictsWithoutEnd has each try of a transaction conflict with others:
+// the caller is told to try again.
+func TestConflictsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, dbtest.URL(t, "postgres"))
+	ctx := t.Context()
+	tries := 0
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		tries++
+		_, err := tx.Exec(ctx, `DO 'BEGIN RAISE EXCEPTION USING ERRCODE = ''40001''; END'`)
+		return err
+	})
+	if !fault.Is(err, fault.Unavailable) || tries != 5 {
+		t.Errorf("write = %v after %d tries, want unavailable after 5", err, tries)
 	}
 }
 

@@ -209,13 +209,13 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // writeTries is the maximum number of times that Write runs a transaction that
-// conflicts with other transactions.
+// is rolled back.
 const writeTries = 5
 
 // Write runs fn in a transaction and commits it if fn returns nil. If the
-// transaction conflicts with other transactions, fn is called again. So fn must
-// have no effects except through tx, and must set all its results in every
-// call.
+// server rolled the transaction back, because it conflicts with others or lost
+// its connection before the commit, fn is called again. So fn must have no
+// effects except through tx, and must set all its results in every call.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if db.readOnly {
 		return errReadOnly
@@ -233,7 +233,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 			}
 			return nil
 		}
-		if !mayWaitAgain(limited, err) && (try == writeTries || !isConflict(err)) {
+		if !mayWaitAgain(limited, err) && (try == writeTries || !wasRolledBack(err)) {
 			return classifyError(err)
 		}
 	}
@@ -249,7 +249,11 @@ func (db *DB) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 			return err
 		}
 		tx.Now = db.Now()
-		return fn(tx)
+		err := fn(tx)
+		if err != nil && ptx.Conn().IsClosed() && tx.limited.Err() == nil && ctx.Err() == nil {
+			return interruptedError{err}
+		}
+		return err
 	})
 }
 
