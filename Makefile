@@ -11,6 +11,8 @@ RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo "-race $(patsubst %,'-
 # Tests that drive the program from outside, and tests of pixels, sound and models: make test runs them without the race
 # detector, make race with it.
 PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... ./internal/engine/builtin/...
+# Packages with long tables: make test runs a sample of them with the race detector, and all of them without it.
+SAMPLED := grep -rl --include=*_test.go atelier/internal/testkit/sample internal | xargs -n 1 dirname | sort -u | sed s,^,atelier/,
 GOTEST  := $(GO) test -vet=off -timeout 60m
 
 .DEFAULT_GOAL := help
@@ -36,7 +38,7 @@ test: ## all tests, on SQLite and on PostgreSQL, with pictures of every page in 
 	@test -n "$(RACE)" || echo "without the race detector: it needs gcc (apt-get install gcc)"
 	@build/studio --test
 	@plain=$$($(GO) list $(PLAIN)) && watched=$$($(GO) list ./... atelier/client/... | grep -vxF "$$plain") && \
-		$(GO) run ./test/report $(GOTEST) -p 1 $$plain -- $(GOTEST) -p 1 $(RACE) $$watched
+		$(GO) run ./test/report $(GOTEST) -p 1 $$plain $$($(SAMPLED)) -- $(GOTEST) -p 1 -short $(RACE) $$watched
 
 race: ## all tests with the race detector, those of pixels, sound and models too
 	$(GO) run ./test/report $(GOTEST) -timeout 90m $(RACE) ./test/... ./... atelier/client/...

@@ -67,12 +67,12 @@ func (b *Browser) named(ctx context.Context, role, name string) ([]axNode, error
 // between, so a query that fails is repeated.
 func (b *Browser) list(role, name string) []axNode {
 	b.t.Helper()
-	for deadline := time.Now().Add(longPatience); ; time.Sleep(30 * time.Millisecond) {
+	for w := newWait(); ; w.pause() {
 		nodes, err := b.query(role, name)
 		if err == nil {
 			return nodes
 		}
-		if time.Now().After(deadline) {
+		if w.isOver() {
 			b.t.Fatalf("browser: list %s %q: %v", role, name, err)
 		}
 	}
@@ -115,12 +115,12 @@ func (b *Browser) See(role, name string) {
 // between, so a query that fails is repeated.
 func (b *Browser) await(role, name string) cdp.BackendNodeID {
 	b.t.Helper()
-	for deadline := time.Now().Add(longPatience); ; time.Sleep(30 * time.Millisecond) {
+	for w := newWait(); ; w.pause() {
 		nodes, err := b.query(role, name)
 		if err == nil && len(nodes) > 0 {
 			return nodes[0].DOMNode
 		}
-		if time.Now().After(deadline) {
+		if w.isOver() {
 			b.t.Fatalf("browser: there is no %s %q at %s (%v); there are %q:\n%s", role, name, b.URL(), err, b.Names(role), b.Text())
 		}
 	}
@@ -129,6 +129,25 @@ func (b *Browser) await(role, name string) cdp.BackendNodeID {
 // longPatience limits waiting for an element that appears after work of the
 // service.
 const longPatience = 4 * time.Minute
+
+// wait is a series of looks at a page. The pauses between them become longer,
+// because each look takes the page some of the processor's time, which the page
+// and the service need themselves.
+type wait struct {
+	deadline time.Time
+	next     time.Duration
+}
+
+func newWait() *wait {
+	return &wait{deadline: time.Now().Add(longPatience), next: 20 * time.Millisecond}
+}
+
+func (w *wait) pause() {
+	time.Sleep(w.next)
+	w.next = min(2*w.next, 200*time.Millisecond)
+}
+
+func (w *wait) isOver() bool { return time.Now().After(w.deadline) }
 
 // ClickOn clicks on the first element with a role and a name, once it is there,
 // and counts the click.
@@ -200,7 +219,7 @@ func (b *Browser) Choose(name, option string) {
 		}
 		return wanted !== undefined;
 	}`
-	for deadline := time.Now().Add(longPatience); ; time.Sleep(30 * time.Millisecond) {
+	for w := newWait(); ; w.pause() {
 		node := b.await("combobox", name)
 		chosen := false
 		b.run(fmt.Sprintf("choose %q in %q", option, name), chromedp.ActionFunc(func(ctx context.Context) error {
@@ -220,7 +239,7 @@ func (b *Browser) Choose(name, option string) {
 		if chosen {
 			return
 		}
-		if time.Now().After(deadline) {
+		if w.isOver() {
 			b.t.Fatalf("browser: the list %q at %s has no option %q:\n%s", name, b.URL(), option, b.Text())
 		}
 	}
@@ -254,7 +273,7 @@ func (b *Browser) SetFiles(selector string, files ...string) {
 // Until waits until a script says true.
 func (b *Browser) Until(script string) {
 	b.t.Helper()
-	for deadline := time.Now().Add(longPatience); ; time.Sleep(30 * time.Millisecond) {
+	for w := newWait(); ; w.pause() {
 		ctx, cancel := context.WithTimeout(b.ctx, patience)
 		var said string
 		err := chromedp.Run(ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
@@ -265,7 +284,7 @@ func (b *Browser) Until(script string) {
 		if err == nil && said == "true" {
 			return
 		}
-		if time.Now().After(deadline) {
+		if w.isOver() {
 			b.t.Fatalf("browser: %s is %q (%v) at %s:\n%s", script, said, err, b.URL(), b.Text())
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/testkit/sample"
 	"atelier/internal/web/api"
 	"atelier/internal/web/httpd"
 )
@@ -78,6 +79,7 @@ func TestWholeBodyLimit(t *testing.T) {
 // TestLargestBody sends the real limit once: 262,144,000 bytes.
 func TestLargestBody(t *testing.T) {
 	t.Parallel()
+	sample.Skip(t)
 	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	const most = 262_144_000
 	kind, whole := form(payload(m.body("one", "")), part{name: "other", data: "*"})

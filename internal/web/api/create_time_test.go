@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/testkit/sample"
 )
 
 // noisyPicture is a JPEG with the grain of a photograph, 3840 by 2160.
@@ -43,6 +44,7 @@ func fastest(tries int, do func()) time.Duration {
 // to decode some of them: decoding all of them has no place before the answer.
 func TestTwelveLargePictures(t *testing.T) {
 	t.Parallel()
+	sample.Skip(t)
 	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	photo := noisyPicture(t)
 	parts := []part{payload(m.body("one", named(12)))}
