@@ -44,7 +44,8 @@ func TestKilledWithRunsInHand(t *testing.T) {
 			n := s.serve()
 			n.token = token
 			count := filepath.Join(t.TempDir(), "count")
-			n.running(10, n.order(1, countTo(count), pause(3*time.Second), picture))
+			n.running(10, n.order(1, countTo(count), pause(10*time.Second), picture))
+			watch.Until(t, "all runs have begun", func() bool { return len(started(t, count)) == 10 })
 			n.kill()
 			lost := time.Now()
 			n = s.serve()
