@@ -179,6 +179,7 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 		Catalog: o.catalog,
 		Runs:    rs.service,
 		Hub:     rs.hub,
+		Slots:   rs.engines.slots,
 		Pools:   rs.engines.pools,
 		Memory:  budget,
 		Log:     o.log,
@@ -234,7 +235,7 @@ func (rs *runs) engineNames() []string {
 	if rs.engines == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(rs.engines.pools))
+	return slices.Sorted(maps.Keys(rs.engines.slots))
 }
 
 // newReporter returns the reporter of this node. A worker reports under the

@@ -24,7 +24,8 @@ type Backend struct {
 	Key      string `yaml:"key"`      // the API key; excludes KeyEnv and KeyFile
 	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key
 	KeyFile  string `yaml:"key_file"` // the file with the API key
-	Parallel int    `yaml:"parallel"` // the number of concurrent runs that one node sends to the backend
+	Pool     string `yaml:"pool"`     // the pool that the backend belongs to; workers can be bound to pools with the setting pools
+	Parallel int    `yaml:"parallel"` // the number of concurrent runs that all nodes together send to the backend; of exec: that one node executes
 	Timeout  Span   `yaml:"timeout"`  // the limit on requests other than the run itself
 	Files    string `yaml:"files"`    // how the backend receives input files: "inline" in the request, or "address" as URLs
 	Origin   string `yaml:"origin"`   // how the results are made: "trained" (a model) or "algorithmic"
@@ -72,11 +73,20 @@ var servers = map[string]string{
 	Cog: "", ComfyUI: "", A1111: "", OpenAI: "", Replicate: "https://api.replicate.com/v1", Fal: "https://queue.fal.run",
 }
 
+// The pools that engines belong to unless the backends file says otherwise.
+const (
+	BuiltinPool = "cpu"     // of the built-in engines
+	DefaultPool = "default" // of a backend that names no pool
+)
+
 // Shipped are the names of the built-in engines. A backend must not have one of
 // these names.
 var Shipped = []string{"image", "speech", "music", "video", "script"}
 
 var backendName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// isPoolName reports whether a pool may have this name.
+func isPoolName(name string) bool { return backendName.MatchString(name) && len(name) <= 64 }
 
 // ReadBackends reads the backends file and the API keys that it refers to. The
 // returned error lists all problems of the file.
@@ -154,6 +164,12 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	}
 	if !isHeaderText(b.Key) {
 		bad("key: must contain only printable ASCII characters")
+	}
+	if b.Pool == "" {
+		b.Pool = DefaultPool
+	}
+	if !isPoolName(b.Pool) {
+		bad("pool: must have 1 to 64 lower-case letters, digits and dashes")
 	}
 	if b.Parallel < 0 || b.Parallel > 1000 {
 		bad("parallel: must be from 0 to 1000")

@@ -37,6 +37,7 @@ type Config struct {
 	Tools    string   `help:"Folder with manifests of your own tools." placeholder:"DIR"`
 	Backends string   `help:"YAML file with the model servers that tools run on." placeholder:"FILE"`
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
+	Pools    []string `help:"Pools whose engines this worker executes runs of, such as cpu,gpu (default: all)." placeholder:"POOL,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
 	Connections int    `hidden:"" help:"Maximum number of database connections." default:"16" least:"1"`
@@ -294,6 +295,12 @@ type Reporting struct {
 // HasRole reports whether this process has the role "api" or "worker".
 func (c *Config) HasRole(role string) bool { return slices.Contains(c.Roles, role) }
 
+// ServesPool reports whether this process executes runs of the engines in a
+// pool, if it is a worker.
+func (c *Config) ServesPool(name string) bool {
+	return len(c.Pools) == 0 || slices.Contains(c.Pools, name)
+}
+
 // DatabaseURL returns the URL of the database: the setting, or by default a
 // SQLite file inside the data folder.
 func (c *Config) DatabaseURL() string {
@@ -428,6 +435,11 @@ func (c *Config) CheckSettings() error {
 	for _, r := range c.Roles {
 		if r != "api" && r != "worker" {
 			bad("roles", "%q is neither api nor worker", r)
+		}
+	}
+	for _, name := range c.Pools {
+		if !isPoolName(name) {
+			bad("pools", "%q is not the name of a pool", name)
 		}
 	}
 	if c.Trace.Sample < 0 || c.Trace.Sample > 1 {

@@ -33,29 +33,60 @@ func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	return nil
 }
 
+// ClaimOptions are the parameters of Claim.
+type ClaimOptions struct {
+	Engine string
+	Worker string
+	Lease  time.Duration
+	// Limit is the maximum number of runs of the engine that all workers
+	// together may execute at the same time; 0 if there is none. A run counts
+	// until it ends or is queued again, also if its lease has expired.
+	Limit int
+}
+
 // Claim assigns the next queued run of an engine to a worker until the lease
 // expires, and returns the run and its inputs. ok is false if no run can be
 // claimed now.
-func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.Duration) (r Run, inputs []Input, ok bool, err error) {
+func Claim(ctx context.Context, tx *sqldb.Tx, o ClaimOptions) (r Run, inputs []Input, ok bool, err error) {
 	none := func(err error) (Run, []Input, bool, error) {
 		if errors.Is(err, sqldb.ErrNoRows) {
 			err = nil
 		}
 		return Run{}, nil, false, err
 	}
-	personID, err := nextPerson(ctx, tx, engine)
+	if o.Limit > 0 {
+		if free, err := lockFreePlace(ctx, tx, o.Engine, o.Limit); err != nil || !free {
+			return none(err)
+		}
+	}
+	personID, err := nextPerson(ctx, tx, o.Engine)
 	if err != nil {
 		return none(err)
 	}
-	id, err := oldestQueued(ctx, tx, engine, personID)
+	id, err := oldestQueued(ctx, tx, o.Engine, personID)
 	if err != nil {
 		return none(err)
 	}
-	if r, err = claimRun(ctx, tx, id, worker, tx.Now.Add(lease)); err != nil {
+	if r, err = claimRun(ctx, tx, id, o.Worker, tx.Now.Add(o.Lease)); err != nil {
 		return none(err)
 	}
 	inputs, err = listInputs(ctx, tx, r.ID)
 	return r, inputs, err == nil, err
+}
+
+// lockFreePlace reports whether a run of an engine is queued and fewer runs than
+// limit are running. Until the transaction ends, no other transaction can claim
+// a run of the engine with a limit. An engine without queued runs is not locked,
+// because every worker looks for runs once a second.
+func lockFreePlace(ctx context.Context, tx *sqldb.Tx, engine string, limit int) (free bool, err error) {
+	if waiting, err := hasWaiting(ctx, tx, engine); err != nil || !waiting {
+		return false, err
+	}
+	if err := lockEngine(ctx, tx, engine); err != nil {
+		return false, err
+	}
+	running, err := countRunning(ctx, tx, engine, limit)
+	return running < limit, err
 }
 
 // RenewLeases extends the leases of a worker on the runs with the given ids. It

@@ -38,6 +38,40 @@ func nextPerson(ctx context.Context, tx *sqldb.Tx, engine string) (personID stri
 	return personID, err
 }
 
+// The queries of a claim whose engine has a limit.
+const (
+	hasWaitingQuery   = `SELECT EXISTS (SELECT 1 FROM run_turn WHERE engine = $1 AND waiting > 0)`
+	lockEngineQuery   = `SELECT engine FROM engine_declared WHERE engine = $1`
+	countRunningQuery = `SELECT count(*) FROM (SELECT 1 AS one FROM run WHERE engine = $1 AND stage = 'running' LIMIT $2) AS counted`
+)
+
+func hasWaiting(ctx context.Context, tx *sqldb.Tx, engine string) (found bool, err error) {
+	err = tx.QueryRow(ctx, hasWaitingQuery, engine).Scan(&found)
+	return found, err
+}
+
+// lockEngine locks the row of an engine until the transaction ends, and creates
+// the row if no node has declared the engine yet. A claim locks this row before
+// all others, and waits for it, so that a worker does not miss a free place.
+func lockEngine(ctx context.Context, tx *sqldb.Tx, engine string) error {
+	var name string
+	err := tx.QueryRow(ctx, lockEngineQuery+tx.Dialect.ForUpdate, engine).Scan(&name)
+	if !errors.Is(err, sqldb.ErrNoRows) {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO engine_declared (engine, pool, seen) VALUES ($1, '', 0) ON CONFLICT (engine) DO NOTHING`, engine); err != nil {
+		return err
+	}
+	return tx.QueryRow(ctx, lockEngineQuery+tx.Dialect.ForUpdate, engine).Scan(&name)
+}
+
+// countRunning returns the number of running runs of an engine, but at most
+// limit.
+func countRunning(ctx context.Context, tx *sqldb.Tx, engine string, limit int) (n int, err error) {
+	err = tx.QueryRow(ctx, countRunningQuery, engine, int64(limit)).Scan(&n)
+	return n, err
+}
+
 func oldestQueued(ctx context.Context, tx *sqldb.Tx, engine, personID string) (id string, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT id FROM run WHERE engine = $1 AND person_id = $2 AND stage = 'queued' ORDER BY created, id LIMIT 1`+tx.Dialect.SkipLocked, engine, personID).Scan(&id)

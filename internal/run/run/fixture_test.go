@@ -72,7 +72,7 @@ func (w fixture) get(id string) run.Run {
 func (w fixture) try(worker string) (r run.Run, ok bool) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) {
-		r, _, ok, err = run.Claim(w.Context(), tx, engine, worker, lease)
+		r, _, ok, err = run.Claim(w.Context(), tx, run.ClaimOptions{Engine: engine, Worker: worker, Lease: lease})
 		return err
 	})
 	return r, ok

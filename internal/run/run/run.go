@@ -18,9 +18,15 @@
 // each engine and person, the time when the person was last served and the
 // number of their queued runs.
 //
+// An engine can have a limit on the runs that all workers together execute at
+// the same time. A claim of such an engine locks the row of the engine, counts
+// the running runs and then claims; so two claims never count the same free
+// place, and no counter can differ from the runs.
+//
 // Every transaction locks rows in the order of the columns below, to prevent
 // deadlocks. A claim locks the run_turn row before the run, but skips locked
-// rows, so it never waits for one lock while it has another. A dot means that
+// rows, so it never waits for one lock while it has another; only the row of an
+// engine with a limit, which it locks first, is waited for. A dot means that
 // the row is locked because of a foreign key.
 //
 //	               person  run  run_poll  rate key  run_turn  report, budget  account  system account
