@@ -105,14 +105,26 @@ func DeclareEngines(ctx context.Context, tx *sqldb.Tx, pools map[string]string) 
 	return nil
 }
 
-// DeclaredPools returns the pools of all engines that a node has ever declared,
-// by engine.
-func DeclaredPools(ctx context.Context, tx *sqldb.Tx) (map[string]string, error) {
-	return sqldb.Map[string, string](ctx, tx, `SELECT engine, pool FROM engine_declared WHERE pool <> '' ORDER BY engine LIMIT $1`, []any{int64(declaredEngines)})
+// Declaration says that the settings of a node name an engine.
+type Declaration struct {
+	Engine string
+	Pool   string
+	Seen   time.Time // time when a node last declared the engine
 }
 
-// declaredEngines is the maximum number of engines that DeclaredPools returns.
-const declaredEngines = 1_000
+// DeclaredEngines returns the engines that nodes have ever declared, ordered by
+// name, but at most maxDeclared.
+func DeclaredEngines(ctx context.Context, tx *sqldb.Tx) ([]Declaration, error) {
+	return sqldb.All(ctx, tx, `SELECT engine, pool, seen FROM engine_declared WHERE pool <> '' ORDER BY engine LIMIT $1`,
+		[]any{int64(maxDeclared)}, func(row sqldb.Scanner) (d Declaration, err error) {
+			var seen sqldb.Time
+			err = row.Scan(&d.Engine, &d.Pool, &seen)
+			d.Seen = seen.Time
+			return d, err
+		})
+}
+
+const maxDeclared = 1_000
 
 // UnservedEngines returns the engines that have queued runs but that no worker
 // has served, and no node has declared, since the given time. For the zero time,

@@ -155,9 +155,9 @@ func TestUnstaffed(t *testing.T) {
 			w.Errorf("unserved = %v, unstaffed = %v", unserved, unstaffed)
 		}
 		declare(map[string]string{engine: "big-gpu"})
-		pools := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string]string, error) { return run.DeclaredPools(w.Context(), tx) })
-		if fmt.Sprint(pools) != "map[idle:gpu script:big-gpu]" {
-			w.Errorf("pools = %v", pools)
+		all := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]run.Declaration, error) { return run.DeclaredEngines(w.Context(), tx) })
+		if len(all) != 2 || all[0] != (run.Declaration{Engine: "idle", Pool: "gpu", Seen: w.Now()}) || all[1] != (run.Declaration{Engine: engine, Pool: "big-gpu", Seen: w.Now()}) {
+			w.Errorf("declared = %+v", all)
 		}
 
 		w.Do(func(tx *sqldb.Tx) error { return run.ReportServed(w.Context(), tx, []string{engine}) })

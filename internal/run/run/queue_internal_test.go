@@ -47,6 +47,7 @@ func TestQueuesAreReadByIndex(t *testing.T) {
 			oldestWaitingQuery:  {"image", int64(oldestPeople)},
 			countActiveQuery:    {int64(countedActive)},
 			hasWaitingQuery:     {"image"},
+			estimatesQuery:      {"image", int64(maxSample)},
 			lockEngineQuery:     {"image"},
 			countRunningQuery:   {"image", int64(4)},
 			listWorkQuery:       {"queued", int64(0), "", int64(100)},
