@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -216,6 +217,24 @@ type Runs struct {
 	Attempts    int    `hidden:"" help:"Number of workers that may die during a run before it fails." default:"2" least:"1"`
 	MaxWait     Span   `hidden:"" help:"How long a run may wait for an engine." default:"24h" least:"1"`
 	OutputBytes Size   `hidden:"" help:"Largest result." default:"1GB" least:"1"`
+
+	PriorityStep   Span     `hidden:"" help:"Head start of a waiting run for each step of its priority; 0 turns priorities off." default:"1m" least:"0"`
+	RolePriorities []string `hidden:"" help:"Priorities of the runs of team roles, -10 to 10 steps, such as manager=2 or COMPANY_ID/manager=2." placeholder:"ROLE=STEPS,…"`
+}
+
+// PrioritiesByRole returns the priorities of team roles by the name of the role,
+// or by the id of a company, a slash and the name of the role.
+func (r Runs) PrioritiesByRole() (map[string]int64, error) {
+	all := map[string]int64{}
+	for _, one := range r.RolePriorities {
+		role, steps, ok := strings.Cut(one, "=")
+		n, err := strconv.ParseInt(steps, 10, 64)
+		if !ok || role == "" || err != nil || n < -10 || n > 10 {
+			return nil, fmt.Errorf("%q must be ROLE=STEPS with -10 to 10 steps", one)
+		}
+		all[role] = n
+	}
+	return all, nil
 }
 
 // Engines has the settings for the engines that execute runs.
@@ -436,6 +455,9 @@ func (c *Config) CheckSettings() error {
 		if r != "api" && r != "worker" {
 			bad("roles", "%q is neither api nor worker", r)
 		}
+	}
+	if _, err := c.Runs.PrioritiesByRole(); err != nil {
+		bad("runs.role_priorities", "%v", err)
 	}
 	for _, name := range c.Pools {
 		if !isPoolName(name) {

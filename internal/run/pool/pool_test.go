@@ -35,7 +35,7 @@ func (w fixture) add(engine string, n int, estimated time.Duration) {
 	w.Helper()
 	for range n {
 		w.Do(func(tx *sqldb.Tx) error {
-			if err := run.Enqueue(w.Context(), tx, engine, w.person); err != nil {
+			if err := run.Enqueue(w.Context(), tx, engine, w.person, 0); err != nil {
 				return err
 			}
 			return run.Add(w.Context(), tx, run.Run{

@@ -11,12 +11,12 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Enqueue increments the number of queued runs of a person for an engine. A
-// create request calls it before it locks the account in the ledger (see the
-// order of locks in the package comment), and then calls Add in the same
-// transaction.
-func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
-	return addWaiting(ctx, tx, engine, personID, 1)
+// Enqueue increments the number of queued runs of a person for an engine.
+// headStart is the head start of the new run. A create request calls Enqueue
+// before it locks the account in the ledger (see the order of locks in the
+// package comment), and then calls Add in the same transaction.
+func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string, headStart time.Duration) error {
+	return addWaiting(ctx, tx, engine, personID, 1, headStart)
 }
 
 // Add stores a new run with its inputs and the state queued. Enqueue must be
@@ -63,7 +63,7 @@ func Claim(ctx context.Context, tx *sqldb.Tx, o ClaimOptions) (r Run, inputs []I
 	if err != nil {
 		return none(err)
 	}
-	id, err := oldestQueued(ctx, tx, o.Engine, personID)
+	id, err := nextQueued(ctx, tx, o.Engine, personID)
 	if err != nil {
 		return none(err)
 	}
@@ -118,7 +118,7 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok boo
 	if err := endAttempt(ctx, tx, h.ID, h.Attempt, outcome); err != nil {
 		return false, err
 	}
-	return true, addWaiting(ctx, tx, r.Engine, r.PersonID, 1)
+	return true, addWaiting(ctx, tx, r.Engine, r.PersonID, 1, r.HeadStart)
 }
 
 // RequeueLost puts runs that LockExpired has locked back into the queue. The
@@ -127,6 +127,7 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok boo
 func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 	type schedulingKey struct{ engine, personID string }
 	waiting := map[schedulingKey]int64{}
+	headStarts := map[schedulingKey]time.Duration{}
 	for _, candidate := range lost {
 		r, ok, err := requeueRun(ctx, tx, Lease{ID: candidate.ID, Attempt: candidate.Attempt})
 		if err != nil {
@@ -138,14 +139,18 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 		if err := endAttempt(ctx, tx, r.ID, r.Attempt, Lost); err != nil {
 			return err
 		}
-		waiting[schedulingKey{r.Engine, r.PersonID}]++
+		key := schedulingKey{r.Engine, r.PersonID}
+		waiting[key]++
+		if waiting[key] == 1 || r.HeadStart > headStarts[key] {
+			headStarts[key] = r.HeadStart
+		}
 	}
 
 	ordered := slices.SortedFunc(maps.Keys(waiting), func(a, b schedulingKey) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.personID, b.personID))
 	})
 	for _, key := range ordered {
-		if err := addWaiting(ctx, tx, key.engine, key.personID, waiting[key]); err != nil {
+		if err := addWaiting(ctx, tx, key.engine, key.personID, waiting[key], headStarts[key]); err != nil {
 			return err
 		}
 	}

@@ -143,7 +143,7 @@ func (w fixture) bring(personID string, s run.State) run.Run {
 
 // add queues a new run.
 func add(ctx context.Context, tx *sqldb.Tx, r run.Run, inputs []run.Input) error {
-	if err := run.Enqueue(ctx, tx, r.Engine, r.PersonID); err != nil {
+	if err := run.Enqueue(ctx, tx, r.Engine, r.PersonID, r.HeadStart); err != nil {
 		return err
 	}
 	return run.Add(ctx, tx, r, inputs)

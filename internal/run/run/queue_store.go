@@ -25,7 +25,7 @@ const (
 		SELECT min(created) FROM (
 			SELECT (SELECT r.created FROM run r WHERE r.engine = t.engine AND r.person_id = t.person_id AND r.stage = 'queued'
 				ORDER BY r.created, r.id LIMIT 1) AS created
-			FROM (SELECT engine, person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT $2) AS t
+			FROM (SELECT engine, person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY since - head_start, person_id LIMIT $2) AS t
 		) AS firsts`
 	countActiveQuery = `
 		SELECT engine, count(*) FROM (SELECT engine FROM run WHERE stage = 'running' LIMIT $1) AS counted GROUP BY engine`

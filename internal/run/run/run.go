@@ -16,7 +16,13 @@
 // Scheduling is fair: among the people with queued runs for an engine, the
 // person whose last claim is the oldest comes next. The table run_turn has, for
 // each engine and person, the time when the person was last served and the
-// number of their queued runs.
+// number of their queued runs. People who were not served lately come first, in
+// the order in which they arrived.
+//
+// A run can have a head start, by its priority: it moves the turn of the person
+// forward by this time, and the run forward among the runs of the person. The
+// times of all others do not change, so after this time they come first, and
+// nobody starves.
 //
 // An engine can have a limit on the runs that all workers together execute at
 // the same time. A claim of such an engine locks the row of the engine, counts
@@ -114,6 +120,10 @@ type Run struct {
 	AllowanceMonth string // month of the held allowance, as in 2026-11; empty if none is held
 	TokensCharged  int64  // 0 until the run has ended
 	AllowanceUsed  int64  // 0 until the run has ended
+
+	// HeadStart is how much earlier than its creation the run counts as created
+	// when the next run is chosen. It is negative for runs with a low priority.
+	HeadStart time.Duration
 
 	State       State
 	Attempt     int64  // number of the latest claim; 0 if never claimed
