@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -168,21 +169,22 @@ func (in *installation) openEngines(log *slog.Logger) (*engines, error) {
 	return all, nil
 }
 
-// backendSlots returns the slots of a model server, without its engine. A
-// server has the same number of slots for all nodes together. A program runs on
-// the node itself, so every node has slots of its own. perNode is the setting
-// runs.parallel, which replaces the default of one slot.
+// backendSlots returns the slots of a backend, without its engine. perNode is
+// the setting runs.parallel. If neither it nor the backend sets a number, a
+// server has one slot for all nodes together, and a program, which runs on the
+// node itself, one slot on each node.
 func backendSlots(b config.Backend, perNode int) engine.Slots {
-	s := engine.Slots{Parallel: b.Parallel, Limit: b.Parallel, Pool: b.Pool, Trained: b.Engine != config.Exec}
-	switch {
-	case b.Parallel == 0 && perNode > 0:
-		s.Parallel = perNode
-	case b.Parallel == 0:
-		s.Parallel = 1
+	s := engine.Slots{
+		Parallel: cmp.Or(b.ParallelPerNode, b.Parallel, perNode, 1),
+		Limit:    b.Parallel,
+		Pool:     b.Pool,
+		Trained:  b.Engine != config.Exec,
+	}
+	if cmp.Or(b.ParallelPerNode, b.Parallel, perNode) == 0 && b.Engine != config.Exec {
 		s.Limit = 1
 	}
-	if b.Engine == config.Exec {
-		s.Limit = 0
+	if s.Limit > 0 {
+		s.Parallel = min(s.Parallel, s.Limit)
 	}
 	if b.Origin != "" {
 		s.Trained = b.Origin == string(catalog.Trained)

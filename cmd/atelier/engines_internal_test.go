@@ -129,7 +129,11 @@ func TestWorkersAreBoundToPools(t *testing.T) {
 	text := `
 big: {engine: cog, url: "http://127.0.0.1:9", pool: gpu, parallel: 3}
 small: {engine: cog, url: "http://127.0.0.1:9"}
-own: {engine: exec, command: [/bin/true], pool: gpu, parallel: 2}
+own: {engine: exec, command: [/bin/true], pool: gpu}
+total: {engine: exec, command: [/bin/true], parallel: 2}
+each: {engine: cog, url: "http://127.0.0.1:9", parallel_per_node: 2}
+both: {engine: cog, url: "http://127.0.0.1:9", parallel: 6, parallel_per_node: 4}
+low: {engine: cog, url: "http://127.0.0.1:9", parallel: 3, parallel_per_node: 4}
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -183,8 +187,14 @@ own: {engine: exec, command: [/bin/true], pool: gpu, parallel: 2}
 	}
 
 	for perNode, want := range map[int]map[string]engine.Slots{
-		0: {"big": {Parallel: 3, Limit: 3}, "small": {Parallel: 1, Limit: 1}, "own": {Parallel: 2}},
-		5: {"big": {Parallel: 3, Limit: 3}, "small": {Parallel: 5}, "own": {Parallel: 2}, "image": {Parallel: 5}},
+		0: {
+			"big": {Parallel: 3, Limit: 3}, "small": {Parallel: 1, Limit: 1}, "own": {Parallel: 1}, "total": {Parallel: 2, Limit: 2},
+			"each": {Parallel: 2}, "both": {Parallel: 4, Limit: 6}, "low": {Parallel: 3, Limit: 3},
+		},
+		5: {
+			"big": {Parallel: 3, Limit: 3}, "small": {Parallel: 5}, "own": {Parallel: 5}, "total": {Parallel: 2, Limit: 2},
+			"each": {Parallel: 2}, "image": {Parallel: 5},
+		},
 	} {
 		all, err := open(nil, perNode)
 		if err != nil {

@@ -25,10 +25,12 @@ type Backend struct {
 	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key
 	KeyFile  string `yaml:"key_file"` // the file with the API key
 	Pool     string `yaml:"pool"`     // the pool that the backend belongs to; workers can be bound to pools with the setting pools
-	Parallel int    `yaml:"parallel"` // the number of concurrent runs that all nodes together send to the backend; of exec: that one node executes
+	Parallel int    `yaml:"parallel"` // the number of concurrent runs of all nodes together; 0 if it is not set
 	Timeout  Span   `yaml:"timeout"`  // the limit on requests other than the run itself
 	Files    string `yaml:"files"`    // how the backend receives input files: "inline" in the request, or "address" as URLs
 	Origin   string `yaml:"origin"`   // how the results are made: "trained" (a model) or "algorithmic"
+
+	ParallelPerNode int `yaml:"parallel_per_node"` // the number of concurrent runs of one node; 0 if it is not set
 
 	Auth      string       `yaml:"auth"`       // how the key is sent: one of the Auth constants; default: as the engine's servers expect it
 	KeyHeader string       `yaml:"key_header"` // the header with the key, for AuthHeader
@@ -173,6 +175,9 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	}
 	if b.Parallel < 0 || b.Parallel > 1000 {
 		bad("parallel: must be from 0 to 1000")
+	}
+	if b.ParallelPerNode < 0 || b.ParallelPerNode > 1000 {
+		bad("parallel_per_node: must be from 0 to 1000")
 	}
 	if b.Timeout < 0 {
 		bad("timeout: must not be negative")

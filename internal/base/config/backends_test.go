@@ -124,6 +124,7 @@ func TestBackendsThatCannotBe(t *testing.T) {
 		"a: {engine: cog, url: 'http://x', key: \"a\\nb\"}":                             "only printable ASCII characters",
 		"a: {engine: cog, url: 'http://x', parallel: -1}":                               "parallel: must be",
 		"a: {engine: cog, url: 'http://x', pool: 'GPU 1'}":                              "pool: must have",
+		"a: {engine: cog, url: 'http://x', parallel_per_node: -1}":                      "parallel_per_node: must be",
 		"a: {engine: cog, url: 'http://x', files: magic}":                               "files: must be",
 		"a: {engine: cog, url: 'http://x', origin: magic}":                              "origin: must be",
 		"a: {engine: cog, url: 'http://x', command: [x]}":                               "command: allowed only with",
