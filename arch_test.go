@@ -52,11 +52,12 @@ var layers = []map[string][]string{
 		"internal/engine/builtin/tiny/kernel": nil, "internal/engine/builtin/tiny/neural": {"internal/engine/builtin/tiny/kernel"},
 		"internal/file/provenance": nil,
 	},
-	{ // the caller, and capabilities that act for a caller
+	{ // the caller, capabilities that act for a caller, and the load of pools
 		"internal/people/principal": nil,
 		"internal/file/quota":       {"internal/people/principal"},
 		"internal/money/ledger":     {"internal/people/principal"},
 		"internal/notify/webhook":   {"internal/people/principal"},
+		"internal/run/pool":         nil,
 	},
 	{ // coordinators
 		"internal/web/access": nil, "internal/catalog/toolsync": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,

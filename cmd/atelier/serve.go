@@ -141,13 +141,14 @@ func (serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	registry.MustRegister(metrics.New(metrics.Options{
+	figures := metrics.New(metrics.Options{
 		DB:      db,
 		Memory:  work.memory,
 		Engines: work.engineNames(),
 		Log:     log,
 		Now:     time.Now,
-	}))
+	})
+	registry.MustRegister(figures)
 	err = db.Write(ctx, func(tx *sqldb.Tx) error { return storageLimits(cfg).RebalanceShards(ctx, tx) })
 	if err != nil {
 		return fmt.Errorf("count stored files: %w", err)
@@ -309,7 +310,9 @@ func (serveCmd) Run(p *program) error {
 	group.Go(func() error { reporter.Run(ctx); return nil })
 	if l := p.metricsListener(log); l != nil {
 		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
-		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.TrackState, registry) })
+		group.Go(func() error {
+			return telemetry.ServeMetrics(ctx, limited, limited.TrackState, registry, telemetry.Document{Path: "/pools", Read: figures.PoolsDocument})
+		})
 	}
 	group.Go(func() error { p.logReady(ctx, log, db, health); return nil })
 	err = group.Wait()

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -37,6 +38,7 @@ type Config struct {
 	Tools    string   `help:"Folder with manifests of your own tools." placeholder:"DIR"`
 	Backends string   `help:"YAML file with the model servers that tools run on." placeholder:"FILE"`
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
+	Pools    []string `help:"Pools whose engines this worker executes runs of, such as cpu,gpu (default: all)." placeholder:"POOL,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
 	Connections int    `hidden:"" help:"Maximum number of database connections." default:"16" least:"1"`
@@ -215,6 +217,24 @@ type Runs struct {
 	Attempts    int    `hidden:"" help:"Number of workers that may die during a run before it fails." default:"2" least:"1"`
 	MaxWait     Span   `hidden:"" help:"How long a run may wait for an engine." default:"24h" least:"1"`
 	OutputBytes Size   `hidden:"" help:"Largest result." default:"1GB" least:"1"`
+
+	PriorityStep   Span     `hidden:"" help:"Head start of a waiting run for each step of its priority; 0 turns priorities off." default:"1m" least:"0"`
+	RolePriorities []string `hidden:"" help:"Priorities of the runs of team roles, -10 to 10 steps, such as manager=2 or COMPANY_ID/manager=2." placeholder:"ROLE=STEPS,…"`
+}
+
+// PrioritiesByRole returns the priorities of team roles by the name of the role,
+// or by the id of a company, a slash and the name of the role.
+func (r Runs) PrioritiesByRole() (map[string]int64, error) {
+	all := map[string]int64{}
+	for _, one := range r.RolePriorities {
+		role, steps, ok := strings.Cut(one, "=")
+		n, err := strconv.ParseInt(steps, 10, 64)
+		if !ok || role == "" || err != nil || n < -10 || n > 10 {
+			return nil, fmt.Errorf("%q must be ROLE=STEPS with -10 to 10 steps", one)
+		}
+		all[role] = n
+	}
+	return all, nil
 }
 
 // Engines has the settings for the engines that execute runs.
@@ -293,6 +313,12 @@ type Reporting struct {
 
 // HasRole reports whether this process has the role "api" or "worker".
 func (c *Config) HasRole(role string) bool { return slices.Contains(c.Roles, role) }
+
+// ServesPool reports whether this process executes runs of the engines in a
+// pool, if it is a worker.
+func (c *Config) ServesPool(name string) bool {
+	return len(c.Pools) == 0 || slices.Contains(c.Pools, name)
+}
 
 // DatabaseURL returns the URL of the database: the setting, or by default a
 // SQLite file inside the data folder.
@@ -428,6 +454,14 @@ func (c *Config) CheckSettings() error {
 	for _, r := range c.Roles {
 		if r != "api" && r != "worker" {
 			bad("roles", "%q is neither api nor worker", r)
+		}
+	}
+	if _, err := c.Runs.PrioritiesByRole(); err != nil {
+		bad("runs.role_priorities", "%v", err)
+	}
+	for _, name := range c.Pools {
+		if !isPoolName(name) {
+			bad("pools", "%q is not the name of a pool", name)
 		}
 	}
 	if c.Trace.Sample < 0 || c.Trace.Sample > 1 {

@@ -29,6 +29,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/run/pool"
 	"atelier/internal/run/run"
 )
 
@@ -68,6 +69,7 @@ type sample struct {
 	ok     bool
 	at     time.Time // database time at which the sample was started
 	queues []run.Queue
+	pools  []pool.Load
 	hooks  webhook.Backlog
 	mail   int64
 }
@@ -85,6 +87,12 @@ var (
 	runsWaiting = newDesc("runs_waiting", "Runs that wait for an engine, on all nodes together.", "engine")
 	runsOldest  = newDesc("runs_oldest_waiting_seconds", "Age of the run that has waited longest for an engine, on all nodes together; 0 if no run waits.", "engine")
 	runsActive  = newDesc("runs_active", "Running runs, on all nodes together, by engine.", "engine")
+	poolWorkers = newDesc("pool_workers", "Live nodes that serve an engine of a pool.", "pool")
+	poolPlaces  = newDesc("pool_capacity", "Runs of a pool that all live nodes together may execute at the same time.", "pool")
+	poolRunning = newDesc("pool_running", "Running runs of a pool, on all nodes together.", "pool")
+	poolWaiting = newDesc("pool_waiting", "Runs that wait for an engine of a pool, on all nodes together.", "pool")
+	poolOldest  = newDesc("pool_oldest_waiting_seconds", "Age of the run of a pool that has waited longest; 0 if no run waits.", "pool")
+	poolWait    = newDesc("pool_estimated_wait_seconds", "Time that a new run of a pool is expected to wait; missing if it is unknown.", "pool")
 	hookWaiting = newDesc("webhook_events_waiting", "Events that wait for their next attempt, on all nodes together.")
 	hookOverdue = newDesc("webhook_overdue_seconds", "Time since the most overdue event became due, on all nodes together.")
 	hookPaused  = newDesc("webhook_hosts_paused", "Receivers whose circuit breaker is open after many failures, on all nodes together.")
@@ -105,7 +113,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		databaseUp, runsWaiting, runsOldest, runsActive, hookWaiting, hookOverdue, hookPaused, mailWaiting,
+		databaseUp, runsWaiting, runsOldest, runsActive, poolWorkers, poolPlaces, poolRunning, poolWaiting, poolOldest, poolWait, hookWaiting, hookOverdue, hookPaused, mailWaiting,
 		dbConnections, dbMax, dbWaits, dbWaited, memoryBudget, memoryUsed, memoryWaiting,
 	} {
 		to <- d
@@ -145,6 +153,16 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(runsWaiting, float64(q.Waiting), q.Engine)
 		gauge(runsOldest, ageOf(s.at, q.Oldest), q.Engine)
 		gauge(runsActive, float64(q.Active), q.Engine)
+	}
+	for _, p := range s.pools {
+		gauge(poolWorkers, float64(p.Workers), p.Name)
+		gauge(poolPlaces, float64(p.Capacity), p.Name)
+		gauge(poolRunning, float64(p.Running), p.Name)
+		gauge(poolWaiting, float64(p.Waiting), p.Name)
+		gauge(poolOldest, ageOf(s.at, p.Oldest), p.Name)
+		if p.EstimatedWait != nil {
+			gauge(poolWait, p.EstimatedWait.Seconds(), p.Name)
+		}
 	}
 	gauge(hookWaiting, float64(s.hooks.Waiting))
 	gauge(hookOverdue, ageOf(s.at, s.hooks.Due))
@@ -210,6 +228,9 @@ func (c *Collector) takeSample() {
 	err := c.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		s.at = tx.Now
 		if s.queues, err = run.Queues(ctx, tx); err != nil {
+			return err
+		}
+		if s.pools, err = pool.ReadLoads(ctx, tx, s.queues); err != nil {
 			return err
 		}
 		if s.hooks, err = webhook.ReadBacklog(ctx, tx); err != nil {
