@@ -206,6 +206,20 @@ func (in *installation) openBlobs(ctx context.Context) (blob.Store, error) {
 	})
 }
 
+// newPresigner returns the signer of URLs with which clients read files from
+// the S3 server, or nil if the operator does not allow them.
+func (in *installation) newPresigner() (*blob.Presigner, error) {
+	if !in.cfg.Storage.Presigned {
+		return nil, nil
+	}
+	return blob.NewPresigner(in.cfg.BlobsURL(), blob.PresignOptions{
+		AccessKey: in.cfg.S3.AccessKey,
+		SecretKey: in.cfg.S3.SecretKey,
+		Endpoint:  in.cfg.Storage.PresignedURL,
+		Lifetime:  time.Duration(in.cfg.Storage.PresignedLifetime),
+	})
+}
+
 // openBlobsForReading opens the file store read-only.
 func (in *installation) openBlobsForReading(ctx context.Context) (blob.Store, error) {
 	return blob.Open(ctx, in.cfg.BlobsURL(), blob.Options{AccessKey: in.cfg.S3.AccessKey, SecretKey: in.cfg.S3.SecretKey, ReadOnly: true, Now: time.Now})

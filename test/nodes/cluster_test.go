@@ -41,11 +41,17 @@ const (
 // manifest is a tool whose runs do what their script says.
 const manifest = `name: Scripted
 price: {type: COST, tokens: 3}
-output: {type: IMG, mime_types: [image/png]}
+output: {type: %s, mime_types: [%s]}
 engine: {name: script}
 fields:
   - {key: script, type: TEXT_AREA, label: Script, max_length: 1000}
 `
+
+// Manifests by the kind of results.
+var (
+	pictureTool = fmt.Sprintf(manifest, "IMG", "image/png")
+	modelTool   = fmt.Sprintf(manifest, "ASSET_3D", "model/gltf-binary")
+)
 
 // cluster is an installation of several nodes. Each node has a data folder of
 // its own, as if it were on a machine of its own.
@@ -57,12 +63,13 @@ type cluster struct {
 }
 
 // newCluster creates an installation with one person and one tool. bucket is
-// where its files are; with nil they are in a folder that all nodes share.
-func newCluster(t *testing.T, database string, bucket *blobtest.Bucket, env ...string) *cluster {
+// where its files are; with nil they are in a folder that all nodes share. tool
+// is the manifest of the tool.
+func newCluster(t *testing.T, database, tool string, bucket *blobtest.Bucket, env ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, dir: t.TempDir()}
 	tools := filepath.Join(c.dir, "tools")
-	if err := errors.Join(os.Mkdir(tools, 0o700), os.WriteFile(filepath.Join(tools, "scripted.yaml"), []byte(manifest), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(tools, 0o700), os.WriteFile(filepath.Join(tools, "scripted.yaml"), []byte(tool), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("s"), 32))

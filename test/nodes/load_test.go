@@ -81,7 +81,11 @@ func (l *load) send(ctx context.Context, method, address, body string, status in
 // create starts a run that takes about the given time, and returns its id.
 func (l *load) create(ctx context.Context, lasts time.Duration) (id string, ok bool) {
 	half := lasts / 2
-	script := fmt.Sprintf(`[{"wait": %q}, {"progress": 0.5}, {"wait": %q}, {"output": {"kind": "png", "width": 8, "height": 8}}]`, half, half)
+	return l.createScript(ctx, fmt.Sprintf(`[{"wait": %q}, {"progress": 0.5}, {"wait": %q}, {"output": {"kind": "png", "width": 8, "height": 8}}]`, half, half))
+}
+
+// createScript starts a run with a script, and returns its id.
+func (l *load) createScript(ctx context.Context, script string) (id string, ok bool) {
 	body, err := json.Marshal(map[string]any{"tool_id": l.tool, "tool_fields_hash": l.hash, "inputs": map[string]any{"script": script}})
 	if err != nil {
 		l.fail("%v", err)

@@ -23,7 +23,7 @@ const endLimit = 5 * time.Minute
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	bucket := blobtest.S3(t)
-	c := newCluster(t, dbtest.Bare(t, "postgres"), &bucket)
+	c := newCluster(t, dbtest.Bare(t, "postgres"), pictureTool, &bucket)
 	nodes := []*node{c.newNode("api-1", "api", ""), c.newNode("api-2", "api", ""), c.newNode("worker-1", "worker", ""), c.newNode("worker-2", "worker", "")}
 	p := startProxy(t, nodes[0].address, nodes[1].address)
 	for _, n := range nodes {

@@ -263,6 +263,10 @@ type Storage struct {
 	TotalBytes    Size `hidden:"" help:"Storage limit of all accounts together; 0 means no limit." default:"0" least:"0"`
 	MinFreeBytes  Size `hidden:"" help:"Free disk space below which uploads and runs are refused; 0 turns this off." default:"1GB" least:"0"`
 	WarnFreeBytes Size `hidden:"" help:"Free disk space below which a warning is logged; 0 turns this off." default:"5GB" least:"0"`
+
+	Presigned         bool   `hidden:"" help:"Send readers of files to the S3 server itself, with a URL that works for a short time." default:"false" negatable:""`
+	PresignedURL      string `name:"presigned-url" hidden:"" help:"URL of the S3 server as clients reach it (default: the endpoint in blobs)."`
+	PresignedLifetime Span   `hidden:"" help:"How long such a URL works, at most 15m." default:"1m" least:"1"`
 }
 
 // Uploads has the limits on resumable uploads.
@@ -398,7 +402,7 @@ func (c *Config) CheckSettings() error {
 			bad("metrics.listen", "must be HOST:PORT or off")
 		}
 	}
-	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer, "media.url": c.Media.URL, "policy.moderation_url": c.Policy.ModerationURL} {
+	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer, "media.url": c.Media.URL, "policy.moderation_url": c.Policy.ModerationURL, "storage.presigned_url": c.Storage.PresignedURL} {
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 			bad(name, "must be an http:// or https:// address")
 		}
@@ -449,6 +453,12 @@ func (c *Config) CheckSettings() error {
 	}
 	if total := time.Duration(c.Shutdown.Delay + c.Shutdown.Timeout); total > 30*time.Second {
 		bad("shutdown.timeout", "the sum of shutdown.timeout and shutdown.delay must be at most 30s")
+	}
+	if c.Storage.Presigned && !strings.HasPrefix(c.BlobsURL(), "s3:") {
+		bad("storage.presigned", "requires blobs to be an s3:// address")
+	}
+	if life := time.Duration(c.Storage.PresignedLifetime); life < time.Second || life > 15*time.Minute {
+		bad("storage.presigned_lifetime", "must be between 1s and 15m")
 	}
 	c.validateHTTP(bad)
 	return problems.asError()
