@@ -29,7 +29,25 @@ func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 			return nil, fmt.Errorf("create the data folder: %w", err)
 		}
 	}
-	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: in.cfg.Connections, Now: time.Now, Follow: true})
+	return sqldb.Open(ctx, address, sqldb.Options{
+		MaxConns:     in.cfg.Connections,
+		IdleConns:    in.cfg.Pool.IdleConnections,
+		ConnLifetime: time.Duration(in.cfg.Pool.ConnectionLifetime),
+		ConnIdleTime: time.Duration(in.cfg.Pool.ConnectionIdleTime),
+		Now:          time.Now,
+		Follow:       true,
+	})
+}
+
+// useReplica lets the database use its replica, if the settings name one.
+func (in *installation) useReplica(ctx context.Context, db *sqldb.DB) error {
+	if in.cfg.Pool.Replica == "" {
+		return nil
+	}
+	return db.UseReplica(ctx, in.cfg.Pool.Replica, sqldb.ReplicaOptions{
+		MaxConns: in.cfg.Pool.ReplicaConnections,
+		MaxLag:   time.Duration(in.cfg.Pool.ReplicaLag),
+	})
 }
 
 // openMigrated opens the database and migrates it to this version's schema. It

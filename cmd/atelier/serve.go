@@ -82,6 +82,9 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer db.Close()
+	if err := p.useReplica(ctx, db); err != nil {
+		return err
+	}
 	keys, err := p.openKeys(ctx, db)
 	if err != nil {
 		return err

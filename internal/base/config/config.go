@@ -39,13 +39,14 @@ type Config struct {
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
-	Connections int    `hidden:"" help:"Maximum number of database connections." default:"16" least:"1"`
+	Connections int    `hidden:"" help:"Maximum number of database connections of this node." default:"16" least:"1"`
 	Signup      string `hidden:"" help:"Who may sign up: open, invite or closed." default:"open" enum:"open,invite,closed"`
 
 	RequireVerifiedEmail bool `hidden:"" help:"Give people with an unverified e-mail address read-only access." default:"false" negatable:""`
 
 	Operators []string `hidden:"" help:"E-mail addresses of the people who may use the operator's page and its API routes, once their address is verified."`
 
+	Pool        Pool        `embed:"" prefix:"database."` // the prefix is the name of the setting Database
 	Log         Log         `embed:"" prefix:"log."`
 	Metrics     Metrics     `embed:"" prefix:"metrics."`
 	Trace       Trace       `embed:"" prefix:"trace."`
@@ -70,6 +71,17 @@ type Config struct {
 	Storage     Storage     `embed:"" prefix:"storage."`
 	Uploads     Uploads     `embed:"" prefix:"uploads."`
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
+}
+
+// Pool has the settings for the connections to PostgreSQL and for its replica.
+// The number of connections is the setting Connections.
+type Pool struct {
+	IdleConnections    int    `hidden:"" help:"Idle connections to PostgreSQL that are kept open." default:"0" least:"0"`
+	ConnectionLifetime Span   `hidden:"" help:"Age at which a connection to PostgreSQL is replaced." default:"1h" least:"1"`
+	ConnectionIdleTime Span   `hidden:"" help:"Time after which an idle connection to PostgreSQL is closed." default:"30m" least:"1"`
+	Replica            string `hidden:"" help:"postgres://… of a streaming replica that answers reports and later pages of lists; empty means none." placeholder:"URL" secret:"url"`
+	ReplicaConnections int    `hidden:"" help:"Maximum number of connections of this node to the replica." default:"8" least:"1"`
+	ReplicaLag         Span   `hidden:"" help:"The replica is not used while it is further behind." default:"5s" least:"1"`
 }
 
 // Log has the settings for logging.
@@ -454,6 +466,16 @@ func (c *Config) CheckSettings() error {
 	if total := time.Duration(c.Shutdown.Delay + c.Shutdown.Timeout); total > 30*time.Second {
 		bad("shutdown.timeout", "the sum of shutdown.timeout and shutdown.delay must be at most 30s")
 	}
+	if c.Pool.IdleConnections > c.Connections {
+		bad("database.idle_connections", "must be at most connections")
+	}
+	if address := c.Pool.Replica; address != "" {
+		if !isPostgres(address) {
+			bad("database.replica", "must have the form postgres://…")
+		} else if !isPostgres(c.DatabaseURL()) {
+			bad("database.replica", "requires database to be a postgres:// address")
+		}
+	}
 	if c.Storage.Presigned && !strings.HasPrefix(c.BlobsURL(), "s3:") {
 		bad("storage.presigned", "requires blobs to be an s3:// address")
 	}
@@ -462,6 +484,11 @@ func (c *Config) CheckSettings() error {
 	}
 	c.validateHTTP(bad)
 	return problems.asError()
+}
+
+// isPostgres reports whether address is the URL of a PostgreSQL database.
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
 // eachNumber calls fn with every numeric setting: its name, its value and its
