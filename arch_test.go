@@ -116,7 +116,7 @@ var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobte
 	"internal/testkit/browser", "internal/account/accounttest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/run/generation/generationtest",
-	"test/report", "test/bench", "test/clients", "test/clients/driver", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go"}
+	"test/report", "test/bench", "test/clients", "test/clients/driver", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go", "test/nodes"}
 
 // https are the packages that may use net/http. Most of them serve requests;
 // blob, certificate, oidc, policy, webhook and the engines of model servers send

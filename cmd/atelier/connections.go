@@ -43,7 +43,11 @@ func (in *installation) connectionLimits(log *slog.Logger) httpd.ConnectionLimit
 	if in.cfg.HTTP.RedirectListen != "" {
 		own += redirectConnections.Total
 	}
-	reserve := own + filesOfDatabase*in.cfg.Connections + filesOfRun*runs
+	database := in.cfg.Connections
+	if in.cfg.Pool.Replica != "" {
+		database += in.cfg.Pool.ReplicaConnections
+	}
+	reserve := own + filesOfDatabase*database + filesOfRun*runs
 	limits, fits := limitConnections(files, reserve, in.cfg.HTTP.Connections, in.cfg.HTTP.ConnectionsPerAddress)
 	if !fits {
 		log.Warn("http.connections exceeds the limit on open files", "wanted", in.cfg.HTTP.Connections, "connections", limits.Total, "open_files", files)

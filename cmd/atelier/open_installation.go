@@ -29,7 +29,25 @@ func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 			return nil, fmt.Errorf("create the data folder: %w", err)
 		}
 	}
-	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: in.cfg.Connections, Now: time.Now, Follow: true})
+	return sqldb.Open(ctx, address, sqldb.Options{
+		MaxConns:     in.cfg.Connections,
+		IdleConns:    in.cfg.Pool.IdleConnections,
+		ConnLifetime: time.Duration(in.cfg.Pool.ConnectionLifetime),
+		ConnIdleTime: time.Duration(in.cfg.Pool.ConnectionIdleTime),
+		Now:          time.Now,
+		Follow:       true,
+	})
+}
+
+// useReplica lets the database use its replica, if the settings name one.
+func (in *installation) useReplica(ctx context.Context, db *sqldb.DB) error {
+	if in.cfg.Pool.Replica == "" {
+		return nil
+	}
+	return db.UseReplica(ctx, in.cfg.Pool.Replica, sqldb.ReplicaOptions{
+		MaxConns: in.cfg.Pool.ReplicaConnections,
+		MaxLag:   time.Duration(in.cfg.Pool.ReplicaLag),
+	})
 }
 
 // openMigrated opens the database and migrates it to this version's schema. It
@@ -203,6 +221,20 @@ func (in *installation) openBlobs(ctx context.Context) (blob.Store, error) {
 		SecretKey:        in.cfg.S3.SecretKey,
 		UnfinishedMaxAge: time.Duration(in.cfg.Retention.Orphans),
 		Now:              time.Now,
+	})
+}
+
+// newPresigner returns the signer of URLs with which clients read files from
+// the S3 server, or nil if the operator does not allow them.
+func (in *installation) newPresigner() (*blob.Presigner, error) {
+	if !in.cfg.Storage.Presigned {
+		return nil, nil
+	}
+	return blob.NewPresigner(in.cfg.BlobsURL(), blob.PresignOptions{
+		AccessKey: in.cfg.S3.AccessKey,
+		SecretKey: in.cfg.S3.SecretKey,
+		Endpoint:  in.cfg.Storage.PresignedURL,
+		Lifetime:  time.Duration(in.cfg.Storage.PresignedLifetime),
 	})
 }
 

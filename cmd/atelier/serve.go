@@ -82,6 +82,9 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer db.Close()
+	if err := p.useReplica(ctx, db); err != nil {
+		return err
+	}
 	keys, err := p.openKeys(ctx, db)
 	if err != nil {
 		return err
@@ -91,6 +94,10 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer blobs.Close()
+	presigner, err := p.newPresigner()
+	if err != nil {
+		return err
+	}
 
 	// Load the catalog.
 	from, err := p.inspectedManifestSources("")
@@ -204,6 +211,7 @@ func (serveCmd) Run(p *program) error {
 			Secrets:      work.secrets,
 			DB:           db,
 			Blobs:        blobs,
+			Presigner:    presigner,
 			Catalog:      tools,
 			Cursors:      cursor.New(keys.DeriveKey("cursor")),
 			BaseURL:      cfg.BaseURL,
@@ -242,7 +250,11 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		site, err := studio.New(studio.Options{Files: web.Dist(), AppURL: cfg.AppURL, MediaURL: cfg.Media.URL})
+		look := studio.Options{Files: web.Dist(), AppURL: cfg.AppURL, MediaURL: cfg.Media.URL}
+		if presigner != nil {
+			look.StoreURL = presigner.Origin()
+		}
+		site, err := studio.New(look)
 		if err != nil {
 			return err
 		}

@@ -41,13 +41,14 @@ type Config struct {
 	Pools    []string `help:"Pools whose engines this worker executes runs of, such as cpu,gpu (default: all)." placeholder:"POOL,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
-	Connections int    `hidden:"" help:"Maximum number of database connections." default:"16" least:"1"`
+	Connections int    `hidden:"" help:"Maximum number of database connections of this node." default:"16" least:"1"`
 	Signup      string `hidden:"" help:"Who may sign up: open, invite or closed." default:"open" enum:"open,invite,closed"`
 
 	RequireVerifiedEmail bool `hidden:"" help:"Give people with an unverified e-mail address read-only access." default:"false" negatable:""`
 
 	Operators []string `hidden:"" help:"E-mail addresses of the people who may use the operator's page and its API routes, once their address is verified."`
 
+	Pool        Pool        `embed:"" prefix:"database."` // the prefix is the name of the setting Database
 	Log         Log         `embed:"" prefix:"log."`
 	Metrics     Metrics     `embed:"" prefix:"metrics."`
 	Trace       Trace       `embed:"" prefix:"trace."`
@@ -72,6 +73,17 @@ type Config struct {
 	Storage     Storage     `embed:"" prefix:"storage."`
 	Uploads     Uploads     `embed:"" prefix:"uploads."`
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
+}
+
+// Pool has the settings for the connections to PostgreSQL and for its replica.
+// The number of connections is the setting Connections.
+type Pool struct {
+	IdleConnections    int    `hidden:"" help:"Idle connections to PostgreSQL that are kept open." default:"0" least:"0"`
+	ConnectionLifetime Span   `hidden:"" help:"Age at which a connection to PostgreSQL is replaced." default:"1h" least:"1"`
+	ConnectionIdleTime Span   `hidden:"" help:"Time after which an idle connection to PostgreSQL is closed." default:"30m" least:"1"`
+	Replica            string `hidden:"" help:"postgres://… of a streaming replica that answers reports and later pages of lists; empty means none." placeholder:"URL" secret:"url"`
+	ReplicaConnections int    `hidden:"" help:"Maximum number of connections of this node to the replica." default:"8" least:"1"`
+	ReplicaLag         Span   `hidden:"" help:"The replica is not used while it is further behind." default:"5s" least:"1"`
 }
 
 // Log has the settings for logging.
@@ -283,6 +295,10 @@ type Storage struct {
 	TotalBytes    Size `hidden:"" help:"Storage limit of all accounts together; 0 means no limit." default:"0" least:"0"`
 	MinFreeBytes  Size `hidden:"" help:"Free disk space below which uploads and runs are refused; 0 turns this off." default:"1GB" least:"0"`
 	WarnFreeBytes Size `hidden:"" help:"Free disk space below which a warning is logged; 0 turns this off." default:"5GB" least:"0"`
+
+	Presigned         bool   `hidden:"" help:"Send readers of files to the S3 server itself, with a URL that works for a short time." default:"false" negatable:""`
+	PresignedURL      string `name:"presigned-url" hidden:"" help:"URL of the S3 server as clients reach it (default: the endpoint in blobs)."`
+	PresignedLifetime Span   `hidden:"" help:"How long such a URL works, at most 15m." default:"1m" least:"1"`
 }
 
 // Uploads has the limits on resumable uploads.
@@ -424,7 +440,7 @@ func (c *Config) CheckSettings() error {
 			bad("metrics.listen", "must be HOST:PORT or off")
 		}
 	}
-	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer, "media.url": c.Media.URL, "policy.moderation_url": c.Policy.ModerationURL} {
+	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer, "media.url": c.Media.URL, "policy.moderation_url": c.Policy.ModerationURL, "storage.presigned_url": c.Storage.PresignedURL} {
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 			bad(name, "must be an http:// or https:// address")
 		}
@@ -484,8 +500,29 @@ func (c *Config) CheckSettings() error {
 	if total := time.Duration(c.Shutdown.Delay + c.Shutdown.Timeout); total > 30*time.Second {
 		bad("shutdown.timeout", "the sum of shutdown.timeout and shutdown.delay must be at most 30s")
 	}
+	if c.Pool.IdleConnections > c.Connections {
+		bad("database.idle_connections", "must be at most connections")
+	}
+	if address := c.Pool.Replica; address != "" {
+		if !isPostgres(address) {
+			bad("database.replica", "must have the form postgres://…")
+		} else if !isPostgres(c.DatabaseURL()) {
+			bad("database.replica", "requires database to be a postgres:// address")
+		}
+	}
+	if c.Storage.Presigned && !strings.HasPrefix(c.BlobsURL(), "s3:") {
+		bad("storage.presigned", "requires blobs to be an s3:// address")
+	}
+	if life := time.Duration(c.Storage.PresignedLifetime); life < time.Second || life > 15*time.Minute {
+		bad("storage.presigned_lifetime", "must be between 1s and 15m")
+	}
 	c.validateHTTP(bad)
 	return problems.asError()
+}
+
+// isPostgres reports whether address is the URL of a PostgreSQL database.
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
 // eachNumber calls fn with every numeric setting: its name, its value and its

@@ -168,7 +168,7 @@ func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accoun
 	if !canSee(p, accountID) {
 		return nil, errNoAccount
 	}
-	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+	err = l.DB.ReadList(ctx, after == nil, func(tx *sqldb.Tx) (err error) {
 		all, err = asset.Uploads(ctx, tx, accountID, medium, after, limit)
 		return err
 	})

@@ -105,6 +105,8 @@ var (
 	dbMax         = newDesc("database_connections_max", "Connections that this node may have to the database.")
 	dbWaits       = newDesc("database_waits_total", "Times that this node had to wait for a connection, or on SQLite for its turn to write.")
 	dbWaited      = newDesc("database_wait_seconds_total", "Time that this node waited for a connection, or on SQLite for its turn to write.")
+	dbReplica     = newDesc("database_replica_usable", "1 while this node reads from the replica, 0 while the replica is away, too far behind, or there is none.")
+	dbStaleReads  = newDesc("database_stale_reads_total", "Reads of this node that may be some seconds old, by the server that answered: replica, or primary if the replica could not.", "server")
 	memoryBudget  = newDesc("memory_budget_bytes", "Memory that pictures may use on this node.")
 	memoryUsed    = newDesc("memory_used_bytes", "Memory that pictures use on this node.")
 	memoryWaiting = newDesc("memory_waiting", "Requests that wait for memory on this node, by lane.", "lane")
@@ -114,7 +116,7 @@ var (
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		databaseUp, runsWaiting, runsOldest, runsActive, poolWorkers, poolPlaces, poolRunning, poolWaiting, poolOldest, poolWait, hookWaiting, hookOverdue, hookPaused, mailWaiting,
-		dbConnections, dbMax, dbWaits, dbWaited, memoryBudget, memoryUsed, memoryWaiting,
+		dbConnections, dbMax, dbWaits, dbWaited, dbReplica, dbStaleReads, memoryBudget, memoryUsed, memoryWaiting,
 	} {
 		to <- d
 	}
@@ -125,8 +127,8 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	counter := func(d *prometheus.Desc, value float64) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value)
+	counter := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
 	}
 
 	db := c.DB.Stats()
@@ -135,6 +137,15 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	gauge(dbMax, float64(db.Max))
 	counter(dbWaits, float64(db.Waits))
 	counter(dbWaited, db.Waited.Seconds())
+
+	replica, _ := c.DB.ReplicaStats() // all zero without a replica
+	usable := 0.0
+	if replica.Usable {
+		usable = 1
+	}
+	gauge(dbReplica, usable)
+	counter(dbStaleReads, float64(replica.Reads), "replica")
+	counter(dbStaleReads, float64(replica.Fallbacks), "primary")
 
 	budget := c.Memory.Stats()
 	gauge(memoryBudget, float64(budget.Total))
