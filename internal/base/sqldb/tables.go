@@ -47,7 +47,8 @@ var ownTables = []string{"goose_db_version", "job", "job_every"}
 
 // isOwnTable reports whether a table belongs to one database only.
 func isOwnTable(name string) bool {
-	return slices.Contains(ownTables, name) || name == MoveTable || strings.HasPrefix(name, "river_") || strings.HasPrefix(name, "sqlite_")
+	return slices.Contains(ownTables, name) || name == MoveTable ||
+		strings.HasPrefix(name, "river_") || strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "_litestream_")
 }
 
 // filledBy names the tables that a trigger fills, and the tables that have the
