@@ -82,6 +82,8 @@ var layers = []map[string][]string{
 		"internal/account/personaldata":   {"internal/board", "internal/file/library", "internal/file/resumable"},
 		"internal/operate/inspect":        {"internal/money/budget"},
 		"internal/operate/backup":         {"internal/file/library", "internal/file/resumable"},
+		"internal/operate/move":           nil,
+		"internal/operate/replicate":      nil,
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
 		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/file/resumable", "internal/board", "internal/run/runner"},
 	},

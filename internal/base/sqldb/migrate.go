@@ -38,6 +38,13 @@ var ErrNewer = errors.New("a newer version of atelier has migrated this database
 // migration is one transaction, so after a crash the next call continues with
 // the first migration that is missing.
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
+	if err := db.checkMoved(ctx); err != nil {
+		return 0, err
+	}
+	return db.applyMigrations(ctx)
+}
+
+func (db *DB) applyMigrations(ctx context.Context) (steps int, err error) {
 	if db.readOnly {
 		return 0, errReadOnly
 	}
@@ -96,6 +103,9 @@ var ErrNone = errors.New("this database contains no Atelier installation")
 // CheckMigrated returns an error unless the schema has exactly this release's
 // version. It writes nothing.
 func (db *DB) CheckMigrated(ctx context.Context) error {
+	if err := db.checkMoved(ctx); err != nil {
+		return err
+	}
 	have, err := db.stepsTaken(ctx)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)

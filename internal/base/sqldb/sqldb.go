@@ -118,12 +118,12 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		readOnly:  o.ReadOnly,
 		operation: cmp.Or(o.Limit, operationLimit),
 	}
-	scheme, rest, _ := strings.Cut(address, "://")
+	scheme, _, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "sqlite":
-		path, err := url.PathUnescape(rest)
-		if err != nil || path == "" {
-			return nil, fmt.Errorf("the database address must have the form sqlite:///path")
+		path, err := sqlitePath(address)
+		if err != nil {
+			return nil, err
 		}
 		db.Dialect = dialectSQLite
 		db.source = path
@@ -167,6 +167,16 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	return db, nil
+}
+
+// sqlitePath returns the path of the SQLite database at a URL.
+func sqlitePath(address string) (string, error) {
+	escaped, ok := strings.CutPrefix(address, "sqlite://")
+	path, err := url.PathUnescape(escaped)
+	if err != nil || !ok || path == "" {
+		return "", errors.New("the database address must have the form sqlite:///path")
+	}
+	return path, nil
 }
 
 // Close closes all connections. The database must no longer be in use. Further
