@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -157,6 +158,61 @@ func FuzzAcceptsGzip(f *testing.F) {
 		low := strings.ToLower(header)
 		if AcceptsGzip(r) && !strings.Contains(low, "gzip") && !strings.Contains(low, "*") {
 			t.Errorf("%q accepts gzip", header)
+		}
+	})
+}
+
+// FuzzClientAddr proves that nobody but a trusted proxy can name the address of a
+// client, and that an address has one key for limits, whatever its spelling.
+func FuzzClientAddr(f *testing.F) {
+	for _, forwarded := range []string{"", "192.0.2.7", "192.0.2.7, 10.0.0.1", "::ffff:192.0.2.7", "unknown", "10.0.0.1,10.0.0.2", "2001:db8::1%eth0", "192.0.2.7:80", " ,"} {
+		f.Add("10.0.0.9:1234", forwarded)
+		f.Add("198.51.100.1:1", forwarded)
+	}
+	f.Add("@", "")
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	f.Fuzz(func(t *testing.T, peer, forwarded string) {
+		r := &http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": {forwarded}}}
+		at, err := netip.ParseAddrPort(peer)
+		got := clientAddr(r, trusted)
+		if err != nil {
+			if got.IsValid() {
+				t.Errorf("%q is %v", peer, got)
+			}
+			return
+		}
+		direct := at.Addr().Unmap()
+		if alone := clientAddr(r, nil); alone != direct {
+			t.Errorf("without proxies, %q is %v", peer, alone)
+		}
+		if !isTrusted(direct, trusted) && got != direct {
+			t.Errorf("%q, which is no proxy, has named %v", peer, got)
+		}
+		if got.Is4In6() {
+			t.Errorf("%q behind %q is %v", forwarded, peer, got)
+		}
+		if got.Is4() && AddressKey(got) != AddressKey(netip.AddrFrom16(got.As16()).Unmap()) {
+			t.Errorf("%v has two keys", got)
+		}
+	})
+}
+
+// FuzzRedact proves that nothing secret reaches the log: no credential of this
+// service, no long word, and no line break.
+func FuzzRedact(f *testing.F) {
+	for _, path := range []string{"/", "/api/v2/me", "/devices/atl_p_abc", "/generate/PagW53lsaa2KiGgg5wR4", "/a\nb", "//", "/whsec_x", strings.Repeat("/a", 50), "/media/r/1/original/my face.png"} {
+		f.Add(path, "limit=5&device_code=secret&tool_id=PagW53lsaa2KiGgg5wR4&start_utc=2026-11-15T09:30:00Z")
+	}
+	f.Fuzz(func(t *testing.T, path, query string) {
+		for what, text := range map[string]string{"path": redactPath(path, "/api/v2/generate/{request_id}/{name}"), "query": redactQuery(query)} {
+			if strings.Contains(text, "atl_") || strings.Contains(text, "whsec_") || strings.ContainsAny(text, "\r\n\x1b") {
+				t.Errorf("the %s is logged as %q", what, text)
+			}
+			for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("/&=,", r) || r == '…' }) {
+				if len(word) > 4*maxWord {
+					t.Errorf("the %s is logged as %q", what, text)
+				}
+			}
 		}
 	})
 }
