@@ -118,7 +118,7 @@ func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 	write(t, tools, "dot.yaml", fuzzed)
 	s.env = append(s.env, "ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_LIMITS_CREATE_PER_MINUTE=1000000", "ATELIER_LIMITS_CREATE_PER_HOUR=1000000",
 		"ATELIER_LIMITS_ACTIVE_RUNS=100000", "ATELIER_UPLOADS_UNFINISHED=100000", "ATELIER_CATALOG_BUILTIN=false",
-		"ATELIER_OPERATORS=anna@example.com", "ATELIER_CREDENTIALS_ID_LIFETIME=24h", "ATELIER_CREDENTIALS_WEB_LIFETIME=24h")
+		"ATELIER_OPERATORS=anna@example.com", "ATELIER_TOKENS_ID_LIFETIME=24h", "ATELIER_TOKENS_WEB_LIFETIME=24h")
 	w := &fuzzFixture{t: t, node: s.serve("--tools", tools)}
 
 	const email, other, third = "anna@example.com", "bert@example.com", "carl@example.com"
