@@ -114,7 +114,7 @@ func apiResource(others ...string) []string {
 }
 
 // supports are packages for tests only: no program may be built with them.
-var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobtest", "internal/web/certificate/acmetest", "internal/web/certificate/certificatetest", "internal/base/queue/queuetest", "internal/web/api/apitest", "internal/testkit/sample", "internal/testkit/servers", "internal/testkit/watch",
+var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobtest", "internal/web/certificate/acmetest", "internal/web/certificate/certificatetest", "internal/base/queue/queuetest", "internal/web/api/apitest", "internal/testkit/sample", "internal/testkit/servers", "internal/testkit/watch", "internal/base/netguard/netguardtest",
 	"internal/testkit/browser", "internal/account/accounttest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/run/generation/generationtest",
