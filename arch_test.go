@@ -25,10 +25,10 @@ import (
 var layers = []map[string][]string{
 	{ // the lowest layer
 		".": nil, "api": nil, "client": nil, "docs": nil, "tools": nil, "web": nil,
-		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
+		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/osfile": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
 		"internal/cli/profile": {"client"}, "internal/cli/selectjson": nil, "internal/cli/term": nil,
 		"internal/base/netguard": nil, "internal/base/memory": {"internal/base/lowpriority"}, "internal/base/lowpriority": nil,
-		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint"}, "internal/base/seal": {"internal/base/sqldb"},
+		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint", "internal/base/osfile"}, "internal/base/seal": {"internal/base/sqldb"},
 	},
 	{ // capabilities, which do not import each other
 		"internal/file/asset": nil, "internal/base/audit": nil, "internal/file/blob": nil, "internal/catalog/catalog": nil, "internal/web/certificate": nil, "internal/people/company": nil, "internal/people/credential": nil, "internal/base/cursor": nil,

@@ -2,9 +2,7 @@ package main
 
 import (
 	"log/slog"
-	"math"
 	"runtime"
-	"syscall"
 
 	"atelier/internal/web/httpd"
 )
@@ -75,14 +73,4 @@ func limitConnections(files, reserve, wanted, perAddress int) (limits httpd.Conn
 	}
 	limits.PerAddress = min(limits.PerAddress, limits.Total)
 	return limits, wanted <= most
-}
-
-// fileLimit returns the number of files that this process may open. Package os
-// raises the soft limit to the hard limit when the process starts.
-func fileLimit() int {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return lowFiles
-	}
-	return int(min(limit.Cur, math.MaxInt32))
 }

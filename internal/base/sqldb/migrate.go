@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -19,6 +18,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"atelier/internal/base/failpoint"
+	"atelier/internal/base/osfile"
 )
 
 //go:embed migrations/*.sql
@@ -245,7 +245,7 @@ func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock fun
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	if err := osfile.Lock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { f.Close() }, nil
