@@ -21,14 +21,20 @@ const monitoring = "../../docs/monitoring"
 // scrape reads the metrics of a server.
 func scrape(t *testing.T, address string) string {
 	t.Helper()
-	res, err := http.Get("http://" + address + "/metrics")
+	return readMetricsPage(t, address, "/metrics")
+}
+
+// readMetricsPage reads a page of the address of a server's metrics.
+func readMetricsPage(t *testing.T, address, path string) string {
+	t.Helper()
+	res, err := http.Get("http://" + address + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("scrape = %d, %v", res.StatusCode, err)
+		t.Fatalf("%s = %d, %v", path, res.StatusCode, err)
 	}
 	return string(body)
 }
@@ -51,6 +57,9 @@ func TestMonitoring(t *testing.T) {
 		n.get("/readyz")
 		n.get("/api/v2/tools")
 		body := scrape(t, address)
+		if pools := readMetricsPage(t, address, "/pools"); !strings.Contains(pools, `{"name":"cpu","workers":`) {
+			t.Errorf("pools = %s, want the pool of the built-in engines", pools)
+		}
 
 		types := map[string]string{}
 		for _, m := range typeLine.FindAllStringSubmatch(body, -1) {
