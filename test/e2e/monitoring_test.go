@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"atelier/internal/testkit/watch"
 )
 
 const monitoring = "../../docs/monitoring"
@@ -21,20 +23,14 @@ const monitoring = "../../docs/monitoring"
 // scrape reads the metrics of a server.
 func scrape(t *testing.T, address string) string {
 	t.Helper()
-	return readMetricsPage(t, address, "/metrics")
-}
-
-// readMetricsPage reads a page of the address of a server's metrics.
-func readMetricsPage(t *testing.T, address, path string) string {
-	t.Helper()
-	res, err := http.Get("http://" + address + path)
+	res, err := http.Get("http://" + address + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s = %d, %v", path, res.StatusCode, err)
+		t.Fatalf("scrape = %d, %v", res.StatusCode, err)
 	}
 	return string(body)
 }
@@ -57,9 +53,7 @@ func TestMonitoring(t *testing.T) {
 		n.get("/readyz")
 		n.get("/api/v2/tools")
 		body := scrape(t, address)
-		if pools := readMetricsPage(t, address, "/pools"); !strings.Contains(pools, `{"name":"cpu","workers":`) {
-			t.Errorf("pools = %s, want the pool of the built-in engines", pools)
-		}
+		watch.Until(t, "the pool of the built-in engines", func() bool { return strings.Contains(readPools(t, address), `{"name":"cpu","workers":`) })
 
 		types := map[string]string{}
 		for _, m := range typeLine.FindAllStringSubmatch(body, -1) {
