@@ -152,6 +152,7 @@ func (serveCmd) Run(p *program) error {
 		DB:      db,
 		Memory:  work.memory,
 		Engines: work.engineNames(),
+		Pools:   work.poolNames(),
 		Log:     log,
 		Now:     time.Now,
 	})

@@ -243,6 +243,18 @@ func (rs *runs) engineNames() []string {
 	return slices.Sorted(maps.Keys(rs.engines.slots))
 }
 
+// poolNames returns the names of the pools that this node serves, sorted.
+func (rs *runs) poolNames() []string {
+	if rs.engines == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, one := range rs.engines.slots {
+		names[one.Pool] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // newReporter returns the reporter of this node. A worker reports under the
 // name with which it claims runs.
 func (rs *runs) newReporter(db *sqldb.DB, log *slog.Logger, n node.Node) *node.Reporter {

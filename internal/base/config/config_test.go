@@ -70,7 +70,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		"uploads.unfinished_for": "24h0m0s", "uploads.unfinished": "16",
 		"webhook.timeout": "15s", "webhook.retry_schedule": "5s,5m0s,30m0s,2h0m0s,5h0m0s,10h0m0s,10h0m0s", "webhook.secret_overlap": "24h0m0s",
 		"webhook.allow_networks": "", "operators": "", "signup": "open", "reporting.oauth": "allow", "require_verified_email": "false",
-		"roles": "api,worker", "data": "./data",
+		"roles": "api,worker", "data": "./data", "pools": "", "runs.priority_step": "1m0s", "runs.role_priorities": "",
 	} {
 		if v, ok := got[name]; !ok || v != want {
 			t.Errorf("%s = %q, want %q", name, v, want)
@@ -209,6 +209,9 @@ func TestMistakes(t *testing.T) {
 		{"negative bytes", "", []string{"--limits.json-bytes=-1"}, "not a number of bytes"},
 		{"no time", "", []string{"--tokens.id-lifetime=0"}, "tokens.id_lifetime: must be above 0"},
 		{"roles", "", []string{"--roles=api,cook"}, `roles: "cook" is neither`},
+		{"pools", "", []string{"--pools=gpu,GPU"}, `pools: "GPU" is not the name of a pool`},
+		{"priority without steps", "runs: {role_priorities: [manager]}", nil, `runs.role_priorities: "manager" must be ROLE=STEPS`},
+		{"priority out of range", "runs: {role_priorities: [manager=11]}", nil, `runs.role_priorities: "manager=11" must be ROLE=STEPS`},
 		{"base url", "", []string{"--base-url=example.com"}, "base_url: must be an http"},
 		{"base url with a query", "", []string{"--base-url=http://x/?a"}, "base_url: must be an http"},
 		{"listen", "", []string{"--listen=8080"}, "listen: must be HOST:PORT"},

@@ -50,8 +50,11 @@ type Options struct {
 	// Engines are the names of this node's engines. They are reported even if
 	// no run waits for them.
 	Engines []string
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Pools are the pools that this node serves. They are reported even before
+	// the node has declared its engines in the database.
+	Pools []string
+	Log   *slog.Logger
+	Now   func() time.Time
 }
 
 // Collector implements prometheus.Collector.
@@ -165,7 +168,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(runsOldest, ageOf(s.at, q.Oldest), q.Engine)
 		gauge(runsActive, float64(q.Active), q.Engine)
 	}
-	for _, p := range s.pools {
+	for _, p := range c.withOwnPools(s.pools) {
 		gauge(poolWorkers, float64(p.Workers), p.Name)
 		gauge(poolPlaces, float64(p.Capacity), p.Name)
 		gauge(poolRunning, float64(p.Running), p.Name)

@@ -48,7 +48,7 @@ func openCollector(db *sqldb.DB) (registry *prometheus.Registry, c *metrics.Coll
 	}
 	registry = prometheus.NewPedanticRegistry()
 	c = metrics.New(metrics.Options{
-		DB: db, Memory: memory.NewBudget(1000), Engines: []string{"idle"}, Log: slog.New(slog.DiscardHandler), Now: clock,
+		DB: db, Memory: memory.NewBudget(1000), Engines: []string{"idle"}, Pools: []string{"own", "gpu"}, Log: slog.New(slog.DiscardHandler), Now: clock,
 	})
 	registry.MustRegister(c)
 	return registry, c, grow
@@ -178,6 +178,7 @@ func TestPools(t *testing.T) {
 		for name, want := range map[string]string{
 			`atelier_pool_waiting{pool="gpu"}`: "3", `atelier_pool_running{pool="gpu"}`: "1", `atelier_pool_capacity{pool="gpu"}`: "0", `atelier_pool_workers{pool="gpu"}`: "0",
 			`atelier_pool_estimated_wait_seconds{pool="gpu"}`: "", `atelier_pool_estimated_wait_seconds{pool="cpu"}`: "0",
+			`atelier_pool_waiting{pool="own"}`: "0", `atelier_pool_estimated_wait_seconds{pool="own"}`: "0",
 			`atelier_pool_waiting{pool="cpu"}`: "0", `atelier_pool_oldest_waiting_seconds{pool="cpu"}`: "0",
 		} {
 			if got := value(w.T, registry, name); got != want {
@@ -191,6 +192,7 @@ func TestPools(t *testing.T) {
 		for _, want := range []string{
 			`{"name":"cpu","workers":0,"capacity":0,"running":0,"waiting":0,"oldest_wait_seconds":0,"estimated_wait_seconds":0,"engines":[{"name":"idle",`,
 			`{"name":"gpu","workers":0,"capacity":0,"running":1,"waiting":3,"oldest_wait_seconds":`, `"estimated_wait_seconds":null,"engines":[{"name":"busy",`,
+			`{"name":"own","workers":0,"capacity":0,"running":0,"waiting":0,"oldest_wait_seconds":0,"estimated_wait_seconds":0,"engines":[]}`,
 		} {
 			if !ok || !strings.Contains(string(text), want) {
 				w.Errorf("document = %s, want %s", text, want)

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"atelier/internal/run/pool"
@@ -44,9 +46,10 @@ func (c *Collector) PoolsDocument() (document any, ok bool) {
 	}
 
 	all := poolsDocument{Created: s.at.UTC(), Pools: []poolDocument{}}
-	for _, p := range s.pools {
+	for _, p := range c.withOwnPools(s.pools) {
 		one := poolDocument{
-			Name: p.Name,
+			Name:    p.Name,
+			Engines: []engineDocument{},
 			loadDocument: loadDocument{
 				Workers:              p.Workers,
 				Capacity:             p.Capacity,
@@ -62,6 +65,19 @@ func (c *Collector) PoolsDocument() (document any, ok bool) {
 		all.Pools = append(all.Pools, one)
 	}
 	return all, true
+}
+
+// withOwnPools returns loads, and adds an empty pool for each pool of this node
+// that is missing in loads, ordered by name.
+func (c *Collector) withOwnPools(loads []pool.Load) []pool.Load {
+	all := slices.Clone(loads)
+	for _, name := range c.Pools {
+		if !slices.ContainsFunc(loads, func(l pool.Load) bool { return l.Name == name }) {
+			all = append(all, pool.Load{Name: name, EstimatedWait: new(time.Duration)})
+		}
+	}
+	slices.SortFunc(all, func(a, b pool.Load) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
 func describeEngine(at time.Time, e pool.EngineLoad) engineDocument {
