@@ -40,13 +40,13 @@ func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 }
 
 // useReplica lets the database use its replica, if the settings name one.
-func (in *installation) useReplica(ctx context.Context, db *sqldb.DB) error {
-	if in.cfg.Pool.Replica == "" {
+func useReplica(ctx context.Context, db *sqldb.DB, c config.Pool) error {
+	if c.Replica == "" {
 		return nil
 	}
-	return db.UseReplica(ctx, in.cfg.Pool.Replica, sqldb.ReplicaOptions{
-		MaxConns: in.cfg.Pool.ReplicaConnections,
-		MaxLag:   time.Duration(in.cfg.Pool.ReplicaLag),
+	return sqldb.UseReplica(ctx, db, c.Replica, sqldb.ReplicaOptions{
+		MaxConns: c.ReplicaConnections,
+		MaxLag:   time.Duration(c.ReplicaLag),
 	})
 }
 
@@ -226,15 +226,15 @@ func (in *installation) openBlobs(ctx context.Context) (blob.Store, error) {
 
 // newPresigner returns the signer of URLs with which clients read files from
 // the S3 server, or nil if the operator does not allow them.
-func (in *installation) newPresigner() (*blob.Presigner, error) {
-	if !in.cfg.Storage.Presigned {
+func newPresigner(c *config.Config) (*blob.Presigner, error) {
+	if !c.Storage.Presigned {
 		return nil, nil
 	}
-	return blob.NewPresigner(in.cfg.BlobsURL(), blob.PresignOptions{
-		AccessKey: in.cfg.S3.AccessKey,
-		SecretKey: in.cfg.S3.SecretKey,
-		Endpoint:  in.cfg.Storage.PresignedURL,
-		Lifetime:  time.Duration(in.cfg.Storage.PresignedLifetime),
+	return blob.NewPresigner(c.BlobsURL(), blob.PresignOptions{
+		AccessKey: c.S3.AccessKey,
+		SecretKey: c.S3.SecretKey,
+		Endpoint:  c.Storage.PresignedURL,
+		Lifetime:  time.Duration(c.Storage.PresignedLifetime),
 	})
 }
 

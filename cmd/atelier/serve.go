@@ -82,7 +82,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer db.Close()
-	if err := p.useReplica(ctx, db); err != nil {
+	if err := useReplica(ctx, db, cfg.Pool); err != nil {
 		return err
 	}
 	keys, err := p.openKeys(ctx, db)
@@ -94,7 +94,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer blobs.Close()
-	presigner, err := p.newPresigner()
+	presigner, err := newPresigner(cfg)
 	if err != nil {
 		return err
 	}

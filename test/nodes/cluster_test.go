@@ -62,10 +62,23 @@ type cluster struct {
 	commands *node // runs commands, and never serves
 }
 
-// newCluster creates an installation with one person and one tool. bucket is
-// where its files are; with nil they are in a folder that all nodes share. tool
-// is the manifest of the tool.
+// newCluster creates an installation with one person and one tool, whose files
+// are in a bucket. tool is the manifest of the tool.
 func newCluster(t *testing.T, database, tool string, bucket *blobtest.Bucket, env ...string) *cluster {
+	t.Helper()
+	return newClusterWith(t, "", database, tool, append([]string{
+		"ATELIER_BLOBS=" + bucket.Address(), "ATELIER_S3_ACCESS_KEY=" + bucket.AccessKey, "ATELIER_S3_SECRET_KEY=" + bucket.SecretKey,
+	}, env...)...)
+}
+
+// newClusterOf creates an installation with another binary. Its files are in a
+// folder that all nodes share.
+func newClusterOf(t *testing.T, binary, database string, env ...string) *cluster {
+	t.Helper()
+	return newClusterWith(t, binary, database, pictureTool, env...)
+}
+
+func newClusterWith(t *testing.T, binary, database, tool string, env ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, dir: t.TempDir()}
 	tools := filepath.Join(c.dir, "tools")
@@ -81,11 +94,8 @@ func newCluster(t *testing.T, database, tool string, bucket *blobtest.Bucket, en
 		"ATELIER_LIMITS_ACTIVE_RUNS=1000", "ATELIER_TOKENS_SIGNUP_GRANT=1000000", "ATELIER_HTTP_TRUSTED_PROXIES=127.0.0.0/8",
 		"ATELIER_BLOBS=file://" + filepath.Join(c.dir, "files"),
 	}
-	if bucket != nil {
-		c.env = append(c.env, "ATELIER_BLOBS="+bucket.Address(), "ATELIER_S3_ACCESS_KEY="+bucket.AccessKey, "ATELIER_S3_SECRET_KEY="+bucket.SecretKey)
-	}
 	c.env = append(c.env, env...)
-	c.commands = c.newNode("commands", "api", "")
+	c.commands = c.newNode("commands", "api", binary)
 	c.do("migrate")
 	c.do("admin", "person", "create", "--email", email, "--password", password, "--verified")
 	return c
@@ -107,7 +117,7 @@ func (c *cluster) command(binary, data string, args ...string) *exec.Cmd {
 // do runs a command to its end and decodes the JSON that it prints.
 func (c *cluster) do(args ...string) map[string]any {
 	c.t.Helper()
-	cmd := c.command("", c.commands.data, append(args, "--json")...)
+	cmd := c.command(c.commands.binary, c.commands.data, append(args, "--json")...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout = &stdout
 	cmd.Stderr = &stderr

@@ -42,10 +42,12 @@ type ReplicaStats struct {
 
 // replica is a streaming replica of a PostgreSQL server.
 type replica struct {
-	pool   *pgxpool.Pool
-	maxLag time.Duration
-	stop   context.CancelFunc
-	ended  sync.WaitGroup
+	primary *pgxpool.Pool
+	pool    *pgxpool.Pool // of the replica
+	now     func() time.Time
+	maxLag  time.Duration
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
 
 	usable           atomic.Bool
 	reads, fallbacks atomic.Int64
@@ -64,7 +66,7 @@ type logPosition struct {
 // UseReplica lets ReadStale use the streaming replica at a postgres:// URL. The
 // replica is checked in the background until Close, and need not be available
 // now. UseReplica must be called before ReadStale.
-func (db *DB) UseReplica(ctx context.Context, address string, o ReplicaOptions) error {
+func UseReplica(ctx context.Context, db *DB, address string, o ReplicaOptions) error {
 	if db.pool == nil {
 		return errors.New("a replica requires a PostgreSQL database")
 	}
@@ -84,9 +86,15 @@ func (db *DB) UseReplica(ctx context.Context, address string, o ReplicaOptions) 
 	}
 
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &replica{pool: pool, maxLag: cmp.Or(o.MaxLag, defaultReplicaLag), stop: stop}
+	r := &replica{
+		primary: db.pool,
+		pool:    pool,
+		now:     db.now,
+		maxLag:  cmp.Or(o.MaxLag, defaultReplicaLag),
+		stop:    stop,
+	}
 	db.replica = r
-	r.ended.Go(func() { db.watchReplica(watching) })
+	r.ended.Go(func() { r.checkRepeatedly(watching) })
 	return nil
 }
 
@@ -97,12 +105,12 @@ func (r *replica) closeReplica() {
 	r.pool.Close()
 }
 
-// watchReplica checks the replica until ctx ends.
-func (db *DB) watchReplica(ctx context.Context) {
+// checkRepeatedly checks the replica until ctx ends.
+func (r *replica) checkRepeatedly(ctx context.Context) {
 	tick := time.NewTicker(replicaInterval)
 	defer tick.Stop()
 	for {
-		db.replica.usable.Store(db.checkReplica(ctx) == nil)
+		r.usable.Store(r.checkOnce(ctx) == nil)
 		select {
 		case <-ctx.Done():
 			return
@@ -111,17 +119,16 @@ func (db *DB) watchReplica(ctx context.Context) {
 	}
 }
 
-// checkReplica returns an error if the replica does not answer, is no replica,
+// checkOnce returns an error if the replica does not answer, is no replica,
 // or is too far behind the primary. The replica has everything up to a moment
 // if it has replayed the position that the primary had then. The age of the
 // last replayed transaction would not do: it grows while nobody writes.
-func (db *DB) checkReplica(ctx context.Context) error {
+func (r *replica) checkOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
 	defer cancel()
-	r := db.replica
-	now := db.now()
+	now := r.now()
 	var primary int64
-	if err := db.pool.QueryRow(ctx, `SELECT CAST(pg_current_wal_lsn() - '0/0' AS BIGINT)`).Scan(&primary); err != nil {
+	if err := r.primary.QueryRow(ctx, `SELECT CAST(pg_current_wal_lsn() - '0/0' AS BIGINT)`).Scan(&primary); err != nil {
 		return fmt.Errorf("read the position of the primary: %w", err)
 	}
 	r.samples = append(r.samples, logPosition{at: now, bytes: primary})
@@ -173,7 +180,7 @@ func (db *DB) ReadStale(ctx context.Context, fn func(*Tx) error) error {
 		return db.Read(ctx, fn)
 	}
 	if _, guarded := ctx.Value(guardKey{}).(Guard); !guarded && r.usable.Load() {
-		err := db.readReplica(ctx, fn)
+		err := r.runView(ctx, db, fn)
 		if !isReplicaFailure(err) || ctx.Err() != nil {
 			r.reads.Add(1)
 			return classifyError(err)
@@ -186,23 +193,23 @@ func (db *DB) ReadStale(ctx context.Context, fn func(*Tx) error) error {
 	return db.Read(ctx, fn)
 }
 
-// ReadList is Read for the first page of a list and ReadStale for the others:
-// what a person has just changed is usually on the first page.
-func (db *DB) ReadList(ctx context.Context, isFirst bool, fn func(*Tx) error) error {
+// ReadList is DB.Read for the first page of a list and DB.ReadStale for the
+// others: what a person has just changed is usually on the first page.
+func ReadList(ctx context.Context, db *DB, isFirst bool, fn func(*Tx) error) error {
 	if isFirst {
 		return db.Read(ctx, fn)
 	}
 	return db.ReadStale(ctx, fn)
 }
 
-// readReplica runs fn on the replica. It takes at most half of the time that
+// runView runs fn on the replica. It takes at most half of the time that
 // the operation has, so that the primary can be asked afterwards.
-func (db *DB) readReplica(ctx context.Context, fn func(*Tx) error) error {
+func (r *replica) runView(ctx context.Context, db *DB, fn func(*Tx) error) error {
 	defer db.spendBudget(ctx, db.now())
 	limited, cancel := context.WithTimeout(ctx, db.limitOf(ctx)/2)
 	defer cancel()
 	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return db.runTransactionOn(ctx, limited, db.replica.pool, opts, func(ptx pgx.Tx) error {
+	return runTransactionOn(ctx, limited, r.pool, opts, func(ptx pgx.Tx) error {
 		tx := db.readTx()
 		tx.pgx = ptx
 		return fn(tx)
@@ -220,11 +227,10 @@ func isReplicaFailure(err error) bool {
 	return isServer || isUnreachable(err)
 }
 
-// ReplicaStats returns the use of the replica. ok is false if there is none.
-func (db *DB) ReplicaStats() (s ReplicaStats, ok bool) {
-	r := db.replica
+// readStats returns the use of the replica. All is zero if there is none.
+func (r *replica) readStats() ReplicaStats {
 	if r == nil {
-		return ReplicaStats{}, false
+		return ReplicaStats{}
 	}
-	return ReplicaStats{Usable: r.usable.Load(), Reads: r.reads.Load(), Fallbacks: r.fallbacks.Load()}, true
+	return ReplicaStats{Usable: r.usable.Load(), Reads: r.reads.Load(), Fallbacks: r.fallbacks.Load()}
 }

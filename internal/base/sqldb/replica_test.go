@@ -62,10 +62,7 @@ func TestReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, ok := db.ReplicaStats(); ok {
-		t.Error("a database without a replica has one")
-	}
-	if err := db.UseReplica(ctx, p.replica.URL("postgres"), sqldb.ReplicaOptions{MaxConns: 2, MaxLag: 3 * time.Second}); err != nil {
+	if err := sqldb.UseReplica(ctx, db, p.replica.URL("postgres"), sqldb.ReplicaOptions{MaxConns: 2, MaxLag: 3 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	exec := func(query string) {
@@ -74,7 +71,7 @@ func TestReplica(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	usable := func() bool { s, _ := db.ReplicaStats(); return s.Usable }
+	usable := func() bool { return db.Stats().Replica.Usable }
 	exec(`CREATE TABLE thing (n BIGINT)`)
 	exec(`INSERT INTO thing VALUES (1)`)
 
@@ -85,11 +82,11 @@ func TestReplica(t *testing.T) {
 	if isReplica, _ := where(t, ctx, db.Read); isReplica {
 		t.Error("Read used the replica")
 	}
-	firstPage := func(ctx context.Context, fn func(*sqldb.Tx) error) error { return db.ReadList(ctx, true, fn) }
+	firstPage := func(ctx context.Context, fn func(*sqldb.Tx) error) error { return sqldb.ReadList(ctx, db, true, fn) }
 	if isReplica, _ := where(t, ctx, firstPage); isReplica {
 		t.Error("the first page of a list came from the replica")
 	}
-	nextPage := func(ctx context.Context, fn func(*sqldb.Tx) error) error { return db.ReadList(ctx, false, fn) }
+	nextPage := func(ctx context.Context, fn func(*sqldb.Tx) error) error { return sqldb.ReadList(ctx, db, false, fn) }
 	watch.Until(t, "a later page from the replica", func() bool { isReplica, _ := where(t, ctx, nextPage); return isReplica })
 	guarded := sqldb.WithGuard(ctx, func(context.Context, *sqldb.Tx) error { return nil })
 	if isReplica, _ := where(t, guarded, db.ReadStale); isReplica {
@@ -104,7 +101,7 @@ func TestReplica(t *testing.T) {
 	}
 
 	// What the replica cannot do, the primary does.
-	before, _ := db.ReplicaStats()
+	before := db.Stats().Replica
 	watch.Until(t, "a function that fails on the replica", func() bool {
 		var isReplica bool
 		err := db.ReadStale(ctx, func(tx *sqldb.Tx) error {
@@ -116,7 +113,7 @@ func TestReplica(t *testing.T) {
 		if err != nil || isReplica {
 			t.Fatalf("ReadStale = %v, on the replica: %t", err, isReplica)
 		}
-		now, _ := db.ReplicaStats()
+		now := db.Stats().Replica
 		return now.Usable && now.Fallbacks > before.Fallbacks
 	})
 
@@ -147,10 +144,10 @@ func TestReplica(t *testing.T) {
 		}
 		return !usable()
 	})
-	stats, ok := db.ReplicaStats()
+	stats := db.Stats().Replica
 	t.Logf("%d reads by the replica, %d by the primary instead", stats.Reads, stats.Fallbacks)
-	if !ok || stats.Reads == 0 || stats.Fallbacks == 0 {
-		t.Errorf("stats = %+v, %t", stats, ok)
+	if stats.Reads == 0 || stats.Fallbacks == 0 {
+		t.Errorf("stats = %+v", stats)
 	}
 }
 
@@ -162,7 +159,7 @@ func TestReplicaAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lite.Close()
-	if err := lite.UseReplica(t.Context(), "postgres://x/y", sqldb.ReplicaOptions{}); err == nil {
+	if err := sqldb.UseReplica(t.Context(), lite, "postgres://x/y", sqldb.ReplicaOptions{}); err == nil {
 		t.Error("SQLite has a replica")
 	}
 	if err := lite.ReadStale(t.Context(), func(tx *sqldb.Tx) error { return tx.QueryRow(t.Context(), `SELECT 1`).Scan(new(int64)) }); err != nil {

@@ -168,7 +168,7 @@ func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accoun
 	if !canSee(p, accountID) {
 		return nil, errNoAccount
 	}
-	err = l.DB.ReadList(ctx, after == nil, func(tx *sqldb.Tx) (err error) {
+	err = sqldb.ReadList(ctx, l.DB, after == nil, func(tx *sqldb.Tx) (err error) {
 		all, err = asset.Uploads(ctx, tx, accountID, medium, after, limit)
 		return err
 	})

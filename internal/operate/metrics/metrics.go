@@ -141,7 +141,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	counter(dbWaits, float64(db.Waits))
 	counter(dbWaited, db.Waited.Seconds())
 
-	replica, _ := c.DB.ReplicaStats() // all zero without a replica
+	replica := db.Replica
 	usable := 0.0
 	if replica.Usable {
 		usable = 1
