@@ -80,7 +80,7 @@ func (m machine) try(args ...string) (answer map[string]any, err error) {
 	began := time.Now()
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("atelier %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+		return nil, fmt.Errorf("atelier %s: %w: %s%.1000s", strings.Join(args, " "), err, stderr.String(), out)
 	}
 	m.Logf("atelier %s took %v", args[0], time.Since(began).Round(time.Millisecond))
 	if err := json.Unmarshal(out, &answer); err != nil {
