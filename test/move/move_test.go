@@ -126,7 +126,7 @@ var oldRuns = []string{
 	`INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT 'settle-' || id, 'system:revenue', 0, finished FROM run`,
 }
 
-// fill makes an installation with runs in the folder "one", and starts it once
+// fill makes an installation with runs in a data folder, and opens it once
 // with a command, which seals the rows.
 func (m machine) fill(data string) {
 	m.Helper()
