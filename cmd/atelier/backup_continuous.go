@@ -54,7 +54,13 @@ func (c backupCmd) runContinuously(p *program) error {
 	}
 	defer store.Close()
 	fmt.Fprintf(p.stderr, "copying the changes of %s until interrupted; the secret and the files are not copied\n", path)
-	r := replicate.Replication{Path: path, Store: store, Owner: owner, Keep: c.Keep, Log: log}
+	r := replicate.Replication{
+		Path:  path,
+		Store: store,
+		Owner: owner,
+		Keep:  c.Keep,
+		Log:   log,
+	}
 	return r.Run(p.ctx)
 }
 

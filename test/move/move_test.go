@@ -80,7 +80,7 @@ func (m machine) try(args ...string) (answer map[string]any, err error) {
 	began := time.Now()
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("atelier %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+		return nil, fmt.Errorf("atelier %s: %w: %s%.1000s", strings.Join(args, " "), err, stderr.String(), out)
 	}
 	m.Logf("atelier %s took %v", args[0], time.Since(began).Round(time.Millisecond))
 	if err := json.Unmarshal(out, &answer); err != nil {
@@ -105,14 +105,14 @@ var oldRuns = []string{
 	WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
 	SELECT 'person-' || i, 'p' || i || '@example.com', 'p' || i || '@example.com', TRUE, '', 1000000 FROM n`,
 
-	`INSERT INTO tool_version (hash, definition) VALUES ('hash', '{}')`,
-	`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('tool', 'tool', 'directory', '{}', 'hash', TRUE, 1, 1)`,
+	`INSERT INTO tool_version (hash, definition) VALUES ('v1:RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o', '{}')`,
+	`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('tool', 'tool', 'directory', '{}', 'v1:RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o', TRUE, 1, 1)`,
 
 	`INSERT INTO run (id, library_id, person_id, account_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 		num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
 		status, attempt, worker, cancel, preview, revision, error_code, error_message, created, started, finished)
 	WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {runs})
-	SELECT '00000000-0000-7000-8000-' || substr(CAST(1000000000000 + i AS TEXT), 2), 'library-' || i, 'person-' || (i % 100), 'person-' || (i % 100), 'personal_token', 'old', '', 'tool', 'hash', 'image',
+	SELECT '00000000-0000-7000-8000-' || substr(CAST(1000000000000 + i AS TEXT), 2), 'library-' || i, 'person-' || (i % 100), 'person-' || (i % 100), 'personal_token', 'old', '', 'tool', 'v1:RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o', 'image',
 		'{"prompt": "ein roter Fuchs"}', 'ein roter Fuchs im Schnee', i, 1, '', '', 2, 2, 1, 1, 0, '', 0, 0,
 		'cancelled', 1, 'old', FALSE, '', 4, '', '', 1700000000000000 + i * 1000000, 1700000000100000 + i * 1000000, 1700000002000000 + i * 1000000
 	FROM n`,
@@ -126,7 +126,7 @@ var oldRuns = []string{
 	`INSERT INTO ledger_entry (transaction_id, account_id, amount, created) SELECT 'settle-' || id, 'system:revenue', 0, finished FROM run`,
 }
 
-// fill makes an installation with runs in the folder "one", and starts it once
+// fill makes an installation with runs in a data folder, and opens it once
 // with a command, which seals the rows.
 func (m machine) fill(data string) {
 	m.Helper()
@@ -299,12 +299,8 @@ func (m machine) background(cmd *exec.Cmd, ready func() bool) (stop func()) {
 	if err := cmd.Start(); err != nil {
 		m.Fatal(err)
 	}
-	ended, ctx := context.WithCancelCause(context.Background())
-	_ = ctx
-	go func() {
-		err := cmd.Wait()
-		ctx(fmt.Errorf("ended: %w", err))
-	}()
+	ended, end := context.WithCancelCause(context.Background())
+	go func() { end(cmd.Wait()) }()
 	stopped := false
 	stop = func() {
 		if !stopped {

@@ -96,7 +96,13 @@ func (c *client) WriteLTXFile(ctx context.Context, level int, first, last ltx.TX
 	if err != nil {
 		return nil, err
 	}
-	return &ltx.FileInfo{Level: level, MinTXID: first, MaxTXID: last, Size: n, CreatedAt: time.UnixMilli(header.Timestamp).UTC()}, nil
+	return &ltx.FileInfo{
+		Level:     level,
+		MinTXID:   first,
+		MaxTXID:   last,
+		Size:      n,
+		CreatedAt: time.UnixMilli(header.Timestamp).UTC(),
+	}, nil
 }
 
 // DeleteLTXFiles implements litestream.ReplicaClient.
