@@ -205,11 +205,11 @@ func FuzzRedact(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path, query string) {
 		for what, text := range map[string]string{"path": redactPath(path, "/api/v2/generate/{request_id}/{name}"), "query": redactQuery(query)} {
-			if strings.Contains(text, "atl_") || strings.Contains(text, "whsec_") || strings.ContainsAny(text, "\r\n\x1b") {
+			if strings.ContainsAny(text, "\r\n\x1b") {
 				t.Errorf("the %s is logged as %q", what, text)
 			}
 			for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("/&=,", r) || r == '…' }) {
-				if len(word) > 4*maxWord {
+				if len(word) > 4*maxWord || strings.HasPrefix(word, "atl_") || strings.HasPrefix(word, "whsec_") {
 					t.Errorf("the %s is logged as %q", what, text)
 				}
 			}
