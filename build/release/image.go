@@ -25,10 +25,10 @@ import (
 const imageUser = 65532
 
 // writeImage writes an image for the given architectures as an OCI image layout
-// in a tar archive. The image contains the program, a user, a folder for data,
+// in a tar archive. The image contains the program with its licences, a user, a folder for data,
 // a folder for temporary files, and the certificates of the authorities that
 // Mozilla trusts, in the version that go.mod names.
-func writeImage(s Source, programs map[string]string, name string) error {
+func writeImage(s Source, programs map[string]Program, name string) error {
 	folder, err := os.MkdirTemp("", "atelier-image-")
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func writeImage(s Source, programs map[string]string, name string) error {
 }
 
 // buildImage returns the image for one architecture.
-func buildImage(s Source, arch, program string) (v1.Image, error) {
-	files, err := imageFiles(program)
+func buildImage(s Source, arch string, p Program) (v1.Image, error) {
+	files, err := imageFiles(s, p)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,17 @@ func buildImage(s Source, arch, program string) (v1.Image, error) {
 }
 
 // imageFiles returns the content of the image's only layer.
-func imageFiles(program string) ([]entry, error) {
-	content, err := os.ReadFile(program)
+func imageFiles(s Source, p Program) ([]entry, error) {
+	content, err := os.ReadFile(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	licences, err := licenceEntries(s, p, "usr/share/doc/atelier")
 	if err != nil {
 		return nil, err
 	}
 	account := fmt.Sprintf("atelier:x:%d:", imageUser)
-	return []entry{
+	files := []entry{
 		{name: "etc/", mode: 0o755},
 		{name: "etc/group", mode: 0o644, content: []byte("root:x:0:\n" + account + "\n")},
 		{name: "etc/passwd", mode: 0o644, content: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\n%s%d::/var/lib/atelier:/sbin/nologin\n", account, imageUser)},
@@ -128,7 +132,11 @@ func imageFiles(program string) ([]entry, error) {
 		{name: "var/", mode: 0o755},
 		{name: "var/lib/", mode: 0o755},
 		{name: "var/lib/atelier/", mode: 0o700, owner: imageUser},
-	}, nil
+		{name: "usr/share/", mode: 0o755},
+		{name: "usr/share/doc/", mode: 0o755},
+		{name: "usr/share/doc/atelier/", mode: 0o755},
+	}
+	return append(files, licences...), nil
 }
 
 // trustedCertificates returns the certificates of the authorities that Mozilla

@@ -87,7 +87,7 @@ func buildAll(ctx context.Context, s Source, targets []Target, out string) error
 	}
 	defer os.RemoveAll(work)
 
-	images := map[string]string{} // the program's path by architecture
+	images := map[string]Program{} // by architecture
 	for _, t := range targets {
 		binary := filepath.Join(work, t.OS+"_"+t.Arch, t.programName())
 		if err := buildBinary(ctx, s, t, binary); err != nil {
@@ -101,7 +101,7 @@ func buildAll(ctx context.Context, s Source, targets []Target, out string) error
 			return err
 		}
 		if t.OS == "linux" {
-			images[t.Arch] = binary
+			images[t.Arch] = p
 		}
 	}
 	if len(images) > 0 {

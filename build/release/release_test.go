@@ -64,14 +64,14 @@ func TestPackagesAreReproducible(t *testing.T) {
 	p := testProgram(t, targets[0])
 	folders := []string{t.TempDir(), t.TempDir()}
 	for _, folder := range folders {
-		images := map[string]string{}
+		images := map[string]Program{}
 		for _, target := range targets {
 			p.Target = target
 			if err := writePackages(s, p, folder); err != nil {
 				t.Fatal(err)
 			}
 			if target.OS == "linux" {
-				images[target.Arch] = p.Path
+				images[target.Arch] = p
 			}
 		}
 		if err := writeImage(s, images, filepath.Join(folder, s.baseName()+"_image.tar")); err != nil {
@@ -279,6 +279,9 @@ func checkImageContent(t *testing.T, image v1.Image) {
 		t.Errorf("the temporary folder is %+v", h)
 	}
 
+	if !strings.Contains(string(files["usr/share/doc/atelier/THIRD-PARTY-LICENSES"].content), "github.com/google/go-containerregistry v") {
+		t.Error("the image lacks the licences")
+	}
 	certificates := 0
 	for rest := files["etc/ssl/certs/ca-certificates.crt"].content; ; certificates++ {
 		var block *pem.Block
