@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"atelier/internal/base/fault"
 )
 
 const (
@@ -185,7 +187,7 @@ func (db *DB) ReadStale(ctx context.Context, fn func(*Tx) error) error {
 			r.reads.Add(1)
 			return classifyError(err)
 		}
-		if isUnreachable(err) {
+		if isAway(err) {
 			r.usable.Store(false) // until the next check
 		}
 	}
@@ -224,8 +226,12 @@ func isReplicaFailure(err error) bool {
 		return false
 	}
 	_, isServer := errors.AsType[*pgconn.PgError](err)
-	return isServer || isUnreachable(err)
+	return isServer || isAway(err)
 }
+
+// isAway reports whether a server did not answer, also if the error was
+// classified before.
+func isAway(err error) bool { return isUnreachable(err) || fault.Is(err, fault.Unavailable) }
 
 // readStats returns the use of the replica. All is zero if there is none.
 func (r *replica) readStats() ReplicaStats {
