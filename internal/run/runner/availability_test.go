@@ -141,14 +141,14 @@ func TestAServerThatOneNodeReaches(t *testing.T) {
 		receive(h, reached, "the node that reaches the server")
 		blind := build(h, far, quickProbes)
 		start(h, blind)
-		second := create(h, "quick", nil)
+		second := create(h, "brief", nil)
 		watch.Until(h.T, "both nodes said what they find", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 2 })
 		watch.Until(h.T, "the polls are as usual", func() bool {
 			rec, err := h.Runs.GetStatus(h.Context(), second.AccountID, second.ID)
 			h.OK(err)
 			return rec.RetryAfter == rec.PollAfter
 		})
-		h.Pass(2 * time.Second) // more than the tool's time
+		h.Pass(6 * time.Second) // more than the tool's time
 		h.OK(blind.Reap(h.Context()))
 		if r := h.Run(second.ID); r.State.IsEnded() {
 			h.Errorf("run = %+v, want it to wait for the node that has a server", r)

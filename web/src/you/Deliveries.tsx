@@ -18,6 +18,9 @@ import { Table } from '../ui/Table';
 type Delivery = Schemas['WebhookDelivery'];
 type State = Schemas['WebhookState'];
 
+/** No event tells of an attempt, so the lists are read again while they are shown. */
+const attemptsChange = { refetchInterval: 5000 };
+
 const states: State[] = ['pending', 'delivered', 'failing', 'exhausted', 'gone'];
 const tones = { pending: undefined, delivered: 'good', failing: 'warn', exhausted: 'bad', gone: 'bad' } as const;
 
@@ -38,10 +41,11 @@ export function Deliveries() {
   const [status, setStatus] = useState<State | ''>('');
   const [open, setOpen] = useState<Delivery>();
   const key = ['webhook-deliveries', teamId ?? 'personal'];
-  const list = useList([...key, status], async (cursor) => {
+  const readPage = async (cursor: string | undefined) => {
     const query = { team_id: teamId, status: status || undefined, limit: 24, cursor };
     return dataOf(await api.GET('/webhook-deliveries', { params: { query } }));
-  });
+  };
+  const list = useList([...key, status], readPage, attemptsChange);
   const send = useAction(
     (delivery: Delivery) =>
       api.POST('/generate/{request_id}/webhook-attempts/redeliver', {
@@ -140,13 +144,13 @@ export function Deliveries() {
 
 function Attempts({ requestId }: { requestId: string }) {
   const { teamId } = useAccount();
-  const list = useList(['webhook-attempts', requestId], async (cursor) =>
-    dataOf(
-      await api.GET('/generate/{request_id}/webhook-attempts', {
-        params: { path: { request_id: requestId }, query: { team_id: teamId, limit: 50, cursor } },
-      }),
-    ),
-  );
+  const readPage = async (cursor: string | undefined) => {
+    const query = { team_id: teamId, limit: 50, cursor };
+    return dataOf(
+      await api.GET('/generate/{request_id}/webhook-attempts', { params: { path: { request_id: requestId }, query } }),
+    );
+  };
+  const list = useList(['webhook-attempts', requestId], readPage, attemptsChange);
 
   return (
     <ListView list={list} empty={<p className="soft">{text.attemptsEmpty}</p>} bones={2}>

@@ -49,6 +49,7 @@ var tools = map[string]string{
 	"media": "price: {type: FREE}\n" + picture + "fields:\n" +
 		"- {key: picture, type: IMG, label: P, accept: [image/png]}\n- {key: pictures, type: IMGS, label: P}\n- {key: sound, type: AUDIO, label: A}\n",
 	"quick": "price: {type: COST, tokens: 3}\ntimeout: 1s\n" + picture,
+	"brief": "price: {type: COST, tokens: 3}\ntimeout: 4s\n" + picture,
 	"words": "price: {type: FREE}\noutput: {type: TEXT, mime_types: [text/plain]}\nengine: {name: script}\n",
 }
 
