@@ -50,7 +50,7 @@ func (l *Library) SweepFiles(ctx context.Context) error {
 	if err := l.sweepInputs(ctx, &d); err != nil {
 		return fmt.Errorf("sweep input files: %w", err)
 	}
-	if err := l.orphanWalk.do(func() error { return l.sweepOrphans(ctx, &d, ingest.Folder, unreferencedKeys) }); err != nil {
+	if err := l.orphanWalk.do(l.DB.Now, func() error { return l.sweepOrphans(ctx, &d, ingest.Folder, unreferencedKeys) }); err != nil {
 		return fmt.Errorf("sweep file contents: %w", err)
 	}
 	if err := l.sweepOrphans(ctx, &d, PreviewFolder, unusedPreviewKeys); err != nil {
@@ -166,13 +166,13 @@ const (
 )
 
 // do calls list, unless the pause after a long call has not ended.
-func (w *walk) do(list func() error) error {
-	started := time.Now()
+func (w *walk) do(now func() time.Time, list func() error) error {
+	started := now()
 	if started.UnixNano() < w.next.Load() {
 		return nil
 	}
 	err := list()
-	if took := time.Since(started); took > longWalk {
+	if took := now().Sub(started); took > longWalk {
 		w.next.Store(started.Add(walkPause * took).UnixNano())
 	}
 	return err
