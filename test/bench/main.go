@@ -3,6 +3,7 @@
 //
 //	go run ./test/bench                       everything, some minutes
 //	go run ./test/bench -only creates,status  parts of it
+//	go run ./test/bench -only growth -rows 1000,100000,10000000
 //
 // A figure that misses its target is marked and named again at the end; the
 // command fails only where something could not be measured.
