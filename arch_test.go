@@ -85,7 +85,7 @@ var layers = []map[string][]string{
 		"internal/operate/move":           nil,
 		"internal/operate/replicate":      nil,
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
-		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/file/resumable", "internal/board", "internal/run/runner"},
+		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/file/resumable", "internal/board", "internal/run/generation", "internal/run/runner"},
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,

@@ -28,6 +28,7 @@ import (
 	"atelier/internal/operate/metrics"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
+	"atelier/internal/run/generation"
 	"atelier/internal/run/node"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
@@ -182,6 +183,7 @@ func (serveCmd) Run(p *program) error {
 			Now:         time.Now,
 			Leftovers:   time.Duration(cfg.Retention.Orphans),
 			SweepEvery:  time.Duration(cfg.Retention.Every),
+			Retention:   generation.Retention{Runs: time.Duration(cfg.Retention.Runs), Events: time.Duration(cfg.Retention.Events)},
 			KeyLifetime: time.Duration(cfg.Limits.IdempotencyLifetime),
 		})
 	}

@@ -3,6 +3,7 @@
 //
 //	go run ./test/bench                       everything, some minutes
 //	go run ./test/bench -only creates,status  parts of it
+//	go run ./test/bench -only growth -rows 1000,100000,10000000
 //
 // A figure that misses its target is marked and named again at the end; the
 // command fails only where something could not be measured.
@@ -57,6 +58,7 @@ type bench struct {
 	people int
 	old    int
 	oldPG  bool
+	rows   string
 	missed []string // names of figures
 
 	built    map[string]string // programs by their build tags
@@ -74,6 +76,7 @@ var parts = []struct {
 	{"latency", (*bench).runLatency},
 	{"commands", (*bench).commands},
 	{"history", (*bench).history},
+	{"growth", (*bench).growth},
 	{"reports", (*bench).reports},
 	{"memory", (*bench).memory},
 	{"engines", (*bench).engines},
@@ -93,6 +96,7 @@ func execute(ctx context.Context) error {
 	flag.IntVar(&b.people, "people", 2048, "people who create runs, a multiple of 16")
 	flag.IntVar(&b.old, "old", 1_000_000, "old runs of the parts history and reports")
 	flag.BoolVar(&b.oldPG, "old-postgres", false, "do the parts history and reports on PostgreSQL as well")
+	flag.StringVar(&b.rows, "rows", "1000,100000", "numbers of old runs that the part growth compares, in ascending order")
 	flag.Parse()
 	if flag.NArg() > 0 || b.rounds < 1 || b.people < connections || b.people%connections != 0 {
 		return errors.New("wrong flags; see -help")

@@ -285,6 +285,8 @@ type Retention struct {
 	Results Span `hidden:"" help:"Age at which results are deleted; 0 keeps them." default:"0s" least:"0"`
 	Deleted Span `hidden:"" help:"How long a deleted result can be restored; 0 means not at all." default:"24h" least:"0"`
 	Boards  Span `hidden:"" help:"How long a deleted board can be restored; 0 means forever." default:"720h" least:"0"`
+	Runs    Span `hidden:"" help:"Time after the end of a run at which its inputs and results are erased; 0 keeps them." default:"0s" least:"0"`
+	Events  Span `hidden:"" help:"Age at which the records of webhook deliveries are deleted; 0 keeps them." default:"0s" least:"0"`
 	Orphans Span `hidden:"" help:"Age at which orphaned files are deleted." default:"1h" least:"1"`
 	Every   Span `hidden:"" help:"Interval between the deletions of expired data." default:"10m" least:"1"`
 }

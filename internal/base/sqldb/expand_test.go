@@ -122,3 +122,84 @@ func TestContractionsAreFound(t *testing.T) {
 		}
 	}
 }
+
+// largeTables grow with the runs. A statement that locks one of them for long
+// stops the service of a large installation.
+const largeTables = `(run|run_attempt|run_input|result|favorite|asset|upload|ledger_transaction|ledger_entry|ledger_day|audit|webhook_event|webhook_attempt|idempotency|report_sum)`
+
+// longLocks are the statements that lock a large table of PostgreSQL against
+// writes for as long as they read it.
+var longLocks = map[string]*regexp.Regexp{
+	"builds an index under a lock": regexp.MustCompile(`(?is)\bCREATE\s+(UNIQUE\s+)?INDEX\s+(IF\s+NOT\s+EXISTS\s+)?\w+\s+ON\s+` + largeTables + `\b`),
+	"builds an index that cannot be built again after an interruption": regexp.MustCompile(
+		`(?is)\bCREATE\s+(UNIQUE\s+INDEX\s+CONCURRENTLY|INDEX\s+CONCURRENTLY\s+\w+\s+ON\b)`),
+	"changes all rows":             regexp.MustCompile(`(?is)\b(UPDATE|DELETE\s+FROM)\s+` + largeTables + `\b`),
+	"changes the type of a column": regexp.MustCompile(`(?is)\bALTER\s+TABLE\s+` + largeTables + `\s+ALTER\s+COLUMN\s+\w+\s+(SET\s+DATA\s+)?TYPE\b`),
+}
+
+// findLongLocks returns what a migration of PostgreSQL does that locks a large
+// table for long.
+func findLongLocks(text string) (kinds []string) {
+	var statements strings.Builder
+	for line := range strings.Lines(text) {
+		before, _, _ := strings.Cut(line, "--")
+		statements.WriteString(before + "\n")
+	}
+	for kind, form := range longLocks {
+		if form.MatchString(statements.String()) {
+			kinds = append(kinds, kind)
+		}
+	}
+	isConcurrent := strings.Contains(statements.String(), "CONCURRENTLY")
+	if isConcurrent != strings.Contains(text, "-- +goose NO TRANSACTION") {
+		kinds = append(kinds, "uses CONCURRENTLY within a transaction, or no transaction without it")
+	}
+	return kinds
+}
+
+// TestLargeTablesStayWritable checks that the migrations since the previous
+// release lock no large table for long.
+func TestLargeTablesStayWritable(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("migrations/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("migrations: %v", err)
+	}
+	for _, path := range files {
+		name := filepath.Base(path)
+		number, err := strconv.Atoi(name[:4])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if number <= previousStep || strings.HasSuffix(name, ".sqlite.sql") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range findLongLocks(string(text)) {
+			t.Errorf("%s %s: the service would stop while it runs. Build indexes with CREATE INDEX CONCURRENTLY IF NOT EXISTS in a file with -- +goose NO TRANSACTION, and let a background job change rows in batches", name, kind)
+		}
+	}
+}
+
+// TestLongLocksAreFound proves that the check finds what it is for.
+func TestLongLocksAreFound(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"CREATE INDEX i ON run (note);":                                                      "builds an index under a lock",
+		"CREATE UNIQUE INDEX i ON ledger_entry (note);":                                      "builds an index under a lock",
+		"CREATE INDEX i ON run_turn (engine);":                                               "",
+		"UPDATE result\nSET note = '';":                                                      "changes all rows",
+		"-- UPDATE result SET note = '';":                                                    "",
+		"ALTER TABLE run ALTER COLUMN seed TYPE TEXT;":                                       "changes the type of a column",
+		"-- +goose NO TRANSACTION\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON run (note);": "",
+		"-- +goose NO TRANSACTION\nCREATE INDEX CONCURRENTLY i ON run (note);":               "builds an index that cannot be built again after an interruption",
+		"CREATE INDEX CONCURRENTLY IF NOT EXISTS i ON run (note);":                           "uses CONCURRENTLY within a transaction, or no transaction without it",
+	} {
+		if got := strings.Join(findLongLocks(text), ", "); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

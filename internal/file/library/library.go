@@ -44,6 +44,8 @@ type Library struct {
 	// hour. A program that stores content or resolves a reference must commit
 	// the row that needs it within that time.
 	OrphanAge time.Duration
+
+	orphanWalk walk
 }
 
 // Retention is how long files are kept.

@@ -9,9 +9,6 @@ CREATE TABLE engine_declared (
     seen   BIGINT NOT NULL  -- time when a node last declared the engine
 );
 
--- The running runs of an engine, for the claims that count them.
-CREATE INDEX run_running ON run (engine) WHERE stage = 'running';
-
 -- How long before its creation a run counts as created when its person's runs
 -- are ordered, in microseconds, by the priorities of its tool and of the
 -- person's role. Releases before this one ignore it.
