@@ -33,7 +33,8 @@ type PoolResult struct {
 	Runs        int64   `json:"runs"`    // accepted runs
 	Waiting     int64   `json:"waiting"` // runs that still waited at the end
 	Wait        Waits   `json:"wait_seconds"`
-	// Longest has the people with the longest waits, the longest first.
+	// Longest has the people with the longest waits, the longest first. People
+	// who did not wait are not in it.
 	Longest []PersonWait `json:"longest"`
 }
 
@@ -144,8 +145,7 @@ func (f *figures) keepLongest(pool string, r *queuedRun, wait time.Duration, sta
 	if f.longest[pool] == nil {
 		f.longest[pool] = map[int]PersonWait{}
 	}
-	known, ok := f.longest[pool][r.person]
-	if ok && known.Wait >= wait.Seconds() {
+	if wait.Seconds() <= f.longest[pool][r.person].Wait {
 		return
 	}
 	f.longest[pool][r.person] = PersonWait{
