@@ -96,7 +96,8 @@ type turnHeap []*turn
 func (h turnHeap) Len() int { return len(h) }
 
 func (h turnHeap) Less(i, j int) bool {
-	a, b := h[i].since-h[i].headStart, h[j].since-h[j].headStart
+	a := h[i].since - h[i].headStart
+	b := h[j].since - h[j].headStart
 	return a < b || a == b && h[i].person < h[j].person
 }
 
@@ -128,7 +129,8 @@ type runHeap []*queuedRun
 func (h runHeap) Len() int { return len(h) }
 
 func (h runHeap) Less(i, j int) bool {
-	a, b := h[i].created-h[i].headStart, h[j].created-h[j].headStart
+	a := h[i].created - h[i].headStart
+	b := h[j].created - h[j].headStart
 	return a < b || a == b && h[i].id < h[j].id
 }
 
