@@ -43,7 +43,7 @@ func gather(ctx context.Context, s *server, n int) ([]member, error) {
 
 // gatherBatch is how many people are made in one transaction, whose duration the
 // program limits.
-const gatherBatch = 500
+const gatherBatch = 50
 
 func gatherSome(ctx context.Context, db *sqldb.DB, hash string, first, n int) (all []member, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
