@@ -84,6 +84,7 @@ var layers = []map[string][]string{
 		"internal/operate/backup":         {"internal/file/library", "internal/file/resumable"},
 		"internal/operate/move":           nil,
 		"internal/operate/replicate":      nil,
+		"internal/operate/simulate":       {"internal/run/generation"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
 		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/file/resumable", "internal/board", "internal/run/generation", "internal/run/runner"},
 	},

@@ -34,6 +34,11 @@ func (p Priorities) headStart(t *catalog.Tool, who principal.Principal) time.Dur
 		}
 		steps += role
 	}
-	steps = min(max(steps, -MaxPriority), MaxPriority)
-	return time.Duration(steps) * p.Step
+	return p.HeadStart(steps)
+}
+
+// HeadStart returns the head start of a run whose tool and role have a priority
+// of so many steps together.
+func (p Priorities) HeadStart(steps int64) time.Duration {
+	return time.Duration(min(max(steps, -MaxPriority), MaxPriority)) * p.Step
 }

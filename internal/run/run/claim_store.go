@@ -8,11 +8,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// servedLately is how long after a claim the turn of a person follows from the
+// ServedLately is how long after a claim the turn of a person follows from the
 // time of the claim. A person who was not served lately comes before all who
 // were, and in the order of arrival among the others; so a stream of new people
 // cannot make anyone wait forever.
-const servedLately = 10 * time.Minute
+const ServedLately = 10 * time.Minute
 
 // addWaiting adds n to the number of queued runs of a person for an engine.
 // headStart is the longest head start of these runs. If no run of the person was
@@ -28,7 +28,7 @@ func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n in
 			waiting = run_turn.waiting + excluded.waiting,
 			since = CASE WHEN run_turn.waiting > 0 THEN run_turn.since WHEN run_turn.served > excluded.since THEN run_turn.served ELSE excluded.since END,
 			head_start = CASE WHEN run_turn.waiting > 0 AND run_turn.head_start > excluded.head_start THEN run_turn.head_start ELSE excluded.head_start END`,
-		engine, personID, n, sqldb.At(tx.Now.Add(-servedLately)), headStart.Microseconds())
+		engine, personID, n, sqldb.At(tx.Now.Add(-ServedLately)), headStart.Microseconds())
 	return err
 }
 
