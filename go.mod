@@ -6,6 +6,7 @@ require (
 	atelier/client v0.0.0
 	code.dny.dev/ssrf v0.3.0
 	github.com/alecthomas/kong v1.16.1
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/bbrks/go-blurhash v1.1.1
 	github.com/benbjohnson/litestream v0.5.17
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327

@@ -28,6 +28,9 @@ type Postgres struct {
 	PID    int
 	socket string // directory of the socket
 	bin    string // folder of the programs
+
+	credential *syscall.Credential // user of the server; nil: the user of the test
+	options    []string            // further arguments
 }
 
 // StartPostgres starts a server from the installed programs on a socket in a
@@ -93,7 +96,7 @@ func startServer(bin, dir string, credential *syscall.Credential, options []stri
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{PID: cmd.Process.Pid, socket: dir, bin: bin}
+	p := &Postgres{PID: cmd.Process.Pid, socket: dir, bin: bin, credential: credential, options: options}
 	for deadline := time.Now().Add(postgresTimeout); ; time.Sleep(20 * time.Millisecond) {
 		err := p.Exec(context.Background(), `SELECT 1`)
 		if err == nil {
@@ -103,6 +106,17 @@ func startServer(bin, dir string, credential *syscall.Credential, options []stri
 			return nil, fmt.Errorf("postgres did not start: %w: %s", err, process.Log())
 		}
 	}
+}
+
+// Restart starts the server again after it was killed, on the same data and the
+// same socket.
+func (p *Postgres) Restart() error {
+	again, err := startServer(p.bin, p.socket, p.credential, p.options)
+	if err != nil {
+		return err
+	}
+	p.PID = again.PID
+	return nil
 }
 
 // URL returns the address of a database of the server.
