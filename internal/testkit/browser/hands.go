@@ -29,8 +29,8 @@ func quote(s string) string {
 // find waits until an element matches the selector.
 func (b *Browser) find(selector string) {
 	b.t.Helper()
-	for deadline := time.Now().Add(patience); b.Eval(with(selector, `e !== null`)) != "true"; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for w := newWait(patience); b.Eval(with(selector, `e !== null`)) != "true"; w.pause() {
+		if w.isOver() {
 			b.t.Fatalf("browser: there is no %s at %s:\n%s", selector, b.URL(), b.Text())
 		}
 	}

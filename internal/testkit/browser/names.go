@@ -67,7 +67,7 @@ func (b *Browser) named(ctx context.Context, role, name string) ([]axNode, error
 // between, so a query that fails is repeated.
 func (b *Browser) list(role, name string) []axNode {
 	b.t.Helper()
-	for w := newWait(); ; w.pause() {
+	for w := newWait(longPatience); ; w.pause() {
 		nodes, err := b.query(role, name)
 		if err == nil {
 			return nodes
@@ -115,7 +115,7 @@ func (b *Browser) See(role, name string) {
 // between, so a query that fails is repeated.
 func (b *Browser) await(role, name string) cdp.BackendNodeID {
 	b.t.Helper()
-	for w := newWait(); ; w.pause() {
+	for w := newWait(longPatience); ; w.pause() {
 		nodes, err := b.query(role, name)
 		if err == nil && len(nodes) > 0 {
 			return nodes[0].DOMNode
@@ -138,8 +138,8 @@ type wait struct {
 	next     time.Duration
 }
 
-func newWait() *wait {
-	return &wait{deadline: time.Now().Add(longPatience), next: 20 * time.Millisecond}
+func newWait(limit time.Duration) *wait {
+	return &wait{deadline: time.Now().Add(limit), next: 20 * time.Millisecond}
 }
 
 func (w *wait) pause() {
@@ -219,7 +219,7 @@ func (b *Browser) Choose(name, option string) {
 		}
 		return wanted !== undefined;
 	}`
-	for w := newWait(); ; w.pause() {
+	for w := newWait(longPatience); ; w.pause() {
 		node := b.await("combobox", name)
 		chosen := false
 		b.run(fmt.Sprintf("choose %q in %q", option, name), chromedp.ActionFunc(func(ctx context.Context) error {
@@ -273,7 +273,7 @@ func (b *Browser) SetFiles(selector string, files ...string) {
 // Until waits until a script says true.
 func (b *Browser) Until(script string) {
 	b.t.Helper()
-	for w := newWait(); ; w.pause() {
+	for w := newWait(longPatience); ; w.pause() {
 		ctx, cancel := context.WithTimeout(b.ctx, patience)
 		var said string
 		err := chromedp.Run(ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
