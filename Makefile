@@ -16,7 +16,7 @@ SAMPLED := grep -rl --include=*_test.go atelier/internal/testkit/sample internal
 GOTEST  := $(GO) test -vet=off -timeout 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo programs test race check generate swagger studio studio-dev studio-bench lighthouse pictures clients faults bench chaos sdcpp clean
+.PHONY: help build run demo programs test race check generate swagger studio studio-dev studio-bench lighthouse pictures clients faults bench chaos fuzz nodes release chart sdcpp clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,7 @@ check: ## format, vet, staticcheck, lint, known vulnerabilities, and whether gen
 	@test -z "$$(gofmt -l api build client cmd internal test tools)" || { echo "not formatted:"; gofmt -l api build client cmd internal test tools; exit 1; }
 	$(GO) vet ./... atelier/client/...
 	$(GO) vet -tags failpoint ./internal/base/failpoint
+	GOOS=windows CGO_ENABLED=0 $(GO) vet ./internal/base/osfile ./internal/base/sqldb ./internal/engine/subprocess
 	$(TOOL) staticcheck ./... atelier/client/...
 	$(GO) tool -modfile=build/lint/go.mod golangci-lint run ./...
 	cd client && $(GO) tool -modfile=../build/lint/go.mod golangci-lint run ./...
@@ -78,8 +79,22 @@ pictures: ## take the pictures of the documentation anew (needs Chromium)
 bench: ## measure against a bare handler, the bare SQL and the processor's peak, in one run
 	$(GO) run ./test/bench
 
-chaos: ## kill the program 200 times on either database, under load
-	$(GO) test -count=1 -timeout 60m -v -run TestChaos ./test/chaos -args -kills 200
+chaos: ## disturb the program for 10 minutes on each database under load (FOR=10m), and simulate two million steps
+	$(GO) test -count=1 -timeout 60m -v -run 'TestChaos$$' ./test/chaos -args -for $(or $(FOR),10m)
+	$(GO) test -count=1 -timeout 120m -v ./test/simulation -args -steps 20000 -rounds 100
+
+fuzz: ## let every fuzz target try new inputs for 30 seconds each (SECONDS=N, TARGET=regular expression)
+	@GO="$(GO)" build/fuzz $(or $(SECONDS),30) $(or $(TARGET),.)
+
+nodes: ## restart nodes one after the other ten times under load, and run the previous release beside the new one
+	$(GO) test -count=1 -timeout 2h -v ./test/nodes -args -rounds 10 -previous
+
+release: ## build the packages of this commit into bin/release: programs, .deb, container image, SBOM, digests (KEY=… signs them)
+	rm -rf bin/release
+	$(GO) run ./build/release $(if $(KEY),-key $(KEY))
+
+chart: ## lint and render the Helm chart with Helm, and write the files that the tests compare
+	cd build/chart && $(GO) run .
 
 clients: ## write the generated parts of the client libraries only, and build the JavaScript one (needs Node)
 	$(GO) generate ./build/clientgen

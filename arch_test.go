@@ -25,10 +25,10 @@ import (
 var layers = []map[string][]string{
 	{ // the lowest layer
 		".": nil, "api": nil, "client": nil, "docs": nil, "tools": nil, "web": nil,
-		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
+		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/osfile": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
 		"internal/cli/profile": {"client"}, "internal/cli/selectjson": nil, "internal/cli/term": nil,
 		"internal/base/netguard": nil, "internal/base/memory": {"internal/base/lowpriority"}, "internal/base/lowpriority": nil,
-		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint"}, "internal/base/seal": {"internal/base/sqldb"},
+		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint", "internal/base/osfile"}, "internal/base/seal": {"internal/base/sqldb"},
 	},
 	{ // capabilities, which do not import each other
 		"internal/file/asset": nil, "internal/base/audit": nil, "internal/file/blob": nil, "internal/catalog/catalog": nil, "internal/web/certificate": nil, "internal/people/company": nil, "internal/people/credential": nil, "internal/base/cursor": nil,
@@ -52,11 +52,12 @@ var layers = []map[string][]string{
 		"internal/engine/builtin/tiny/kernel": nil, "internal/engine/builtin/tiny/neural": {"internal/engine/builtin/tiny/kernel"},
 		"internal/file/provenance": nil,
 	},
-	{ // the caller, and capabilities that act for a caller
+	{ // the caller, capabilities that act for a caller, and the load of pools
 		"internal/people/principal": nil,
 		"internal/file/quota":       {"internal/people/principal"},
 		"internal/money/ledger":     {"internal/people/principal"},
 		"internal/notify/webhook":   {"internal/people/principal"},
+		"internal/run/pool":         nil,
 	},
 	{ // coordinators
 		"internal/web/access": nil, "internal/catalog/toolsync": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,
@@ -81,8 +82,11 @@ var layers = []map[string][]string{
 		"internal/account/personaldata":   {"internal/board", "internal/file/library", "internal/file/resumable"},
 		"internal/operate/inspect":        {"internal/money/budget"},
 		"internal/operate/backup":         {"internal/file/library", "internal/file/resumable"},
+		"internal/operate/move":           nil,
+		"internal/operate/replicate":      nil,
+		"internal/operate/simulate":       {"internal/run/generation"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
-		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/file/resumable", "internal/board", "internal/run/runner"},
+		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/file/resumable", "internal/board", "internal/run/generation", "internal/run/runner"},
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,
@@ -111,11 +115,11 @@ func apiResource(others ...string) []string {
 }
 
 // supports are packages for tests only: no program may be built with them.
-var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobtest", "internal/web/certificate/acmetest", "internal/web/certificate/certificatetest", "internal/base/queue/queuetest", "internal/web/api/apitest", "internal/testkit/sample", "internal/testkit/servers", "internal/testkit/watch",
+var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobtest", "internal/web/certificate/acmetest", "internal/web/certificate/certificatetest", "internal/base/queue/queuetest", "internal/web/api/apitest", "internal/testkit/sample", "internal/testkit/servers", "internal/testkit/watch", "internal/base/netguard/netguardtest",
 	"internal/testkit/browser", "internal/account/accounttest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/run/generation/generationtest",
-	"test/report", "test/bench", "test/clients", "test/clients/driver", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go"}
+	"test/report", "test/bench", "test/clients", "test/clients/driver", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go", "test/nodes"}
 
 // https are the packages that may use net/http. Most of them serve requests;
 // blob, certificate, oidc, policy, webhook and the engines of model servers send

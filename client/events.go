@@ -70,6 +70,14 @@ func readEvents(body io.Reader, yield func(Event) bool) error {
 	return io.ErrUnexpectedEOF
 }
 
+// reconnectEvent is the event with which a node of the service that stops ends
+// a stream.
+const reconnectEvent = "reconnect"
+
+// minStreamTime is the time that a connection must have lasted before its event
+// reconnectEvent makes the client connect again without a wait.
+const minStreamTime = time.Second
+
 // eventStream is a stream of events that can be connected several times.
 type eventStream struct {
 	client  *Client
@@ -79,8 +87,8 @@ type eventStream struct {
 }
 
 // connect opens the stream once and hands its events to yield until it breaks.
-// It returns nil only if yield has returned false, and errStreamDone after 204:
-// there are no more events.
+// It returns nil only if yield has returned false, errStreamDone after 204:
+// there are no more events, and errReconnect if the node of the service stops.
 func (s *eventStream) connect(ctx context.Context, yield func(Event) bool) error {
 	attempt := *s.request
 	attempt.header = s.request.header.Clone()
@@ -104,16 +112,33 @@ func (s *eventStream) connect(ctx context.Context, yield func(Event) bool) error
 	}
 	body := watchIdle(res.Body, idleTime, cancel)
 	defer body.stop()
-	return readEvents(body, func(e Event) bool {
+	told := false
+	err = readEvents(body, func(e Event) bool {
 		if e.ID != "" {
 			s.last = e.ID
 		}
+		if e.Name == reconnectEvent {
+			told = true
+			return false
+		}
 		return yield(e)
 	})
+	if told {
+		return errReconnect
+	}
+	return err
+}
+
+// mayReconnectAtOnce reports whether the client may connect again without a
+// wait after err, because the node of the service stops and others are there. A
+// connection that was told so right after its start waits like any other.
+func (s *eventStream) mayReconnectAtOnce(err error) bool {
+	return errors.Is(err, errReconnect) && time.Since(s.opened) >= minStreamTime
 }
 
 var (
 	errStreamDone = errors.New("the stream has no more events")
+	errReconnect  = errors.New("the node of the service stops")
 	errIdle       = errors.New("the connection was silent for too long")
 )
 
@@ -154,6 +179,10 @@ func (c *Client) follow(ctx context.Context, r *request) iter.Seq2[Event, error]
 			})
 			if stopped || errors.Is(err, errStreamDone) {
 				return
+			}
+			if stream.mayReconnectAtOnce(err) {
+				tries.restart()
+				continue
 			}
 			if !mayRepeat(err, true) {
 				yield(Event{}, contextOr(ctx, err))

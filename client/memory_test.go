@@ -64,7 +64,7 @@ var (
 )
 
 // connect returns a client whose requests a handler answers.
-func connect(t testing.TB, m *memoryTransport, change func(*client.Options)) *client.Client {
+func connect(t testing.TB, m http.RoundTripper, change func(*client.Options)) *client.Client {
 	t.Helper()
 	o := client.Options{URL: "http://atelier.test", Token: "atl_p_secret", HTTP: &http.Client{Transport: m}}
 	if change != nil {

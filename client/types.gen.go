@@ -2042,6 +2042,12 @@ type EventReset struct {
 	BoardID *string `json:"board_id"`
 }
 
+// EventReconnect: The data of a `reconnect` event.
+type EventReconnect struct {
+	// Why the connection ends, for people.
+	Reason string `json:"reason"`
+}
+
 // BoardPresence: The people who look at a board, sorted by `uid`.
 type BoardPresence struct {
 	BoardID string `json:"board_id"`

@@ -24,7 +24,8 @@ type Watch struct {
 // failed or was cancelled is no error of Wait; see Run.Err.
 //
 // It reads the run's events. When they break off, it asks for the state of the
-// run, waits as long as the service says, and connects again. It goes on while
+// run, waits as long as the service says, and connects again; at once if the
+// service says that one of its nodes stops. It goes on while
 // the service restarts. Besides the context, only failures that no wait can cure
 // end it: an answer that the run cannot be read, or an untrusted certificate.
 func (g *RunsCalls) Wait(ctx context.Context, id string, w Watch) (*Run, error) {
@@ -41,6 +42,9 @@ func (g *RunsCalls) Wait(ctx context.Context, id string, w Watch) (*Run, error) 
 		})
 		if ended != nil {
 			return ended, nil
+		}
+		if stream.mayReconnectAtOnce(err) && ctx.Err() == nil {
+			continue
 		}
 		if isFinal(err) || ctx.Err() != nil {
 			return nil, contextOr(ctx, err)

@@ -171,6 +171,78 @@ func TestEventsReconnect(t *testing.T) {
 	})
 }
 
+// stoppingStreams is a transport whose streams end with the event reconnect,
+// after a while, until the last one ends the run.
+type stoppingStreams struct {
+	lasts  time.Duration
+	opened int
+	ids    []string // Last-Event-ID of each connection
+}
+
+func (s *stoppingStreams) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, "/events") {
+		return nil, errors.New("the run was polled")
+	}
+	s.opened++
+	s.ids = append(s.ids, r.Header.Get("Last-Event-ID"))
+	n := s.opened
+	body, to := io.Pipe()
+	go func() {
+		defer to.Close()
+		fmt.Fprintf(to, "id: %d\nevent: status\ndata: {\"request_id\": \"r\", \"status\": \"pending\"}\n\n", n)
+		if n == 4 {
+			fmt.Fprint(to, "event: done\ndata: {\"request_id\": \"r\", \"status\": \"succeeded\"}\n\n")
+			return
+		}
+		time.Sleep(s.lasts)
+		fmt.Fprint(to, "retry: 100\n\nevent: reconnect\ndata: {\"reason\": \"This node of the service stops.\"}\n\n")
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+}
+
+// TestReconnectAtOnce has nodes that stop: the client goes to the next without
+// a wait and without a poll, and callers do not see it. Streams that are told to
+// reconnect right after their start wait like broken ones.
+func TestReconnectAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &stoppingStreams{lasts: 10 * time.Second}
+		var seen []string
+		for e, err := range connect(t, s, nil).Runs.Events(t.Context(), "r") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen = append(seen, e.Name)
+		}
+		if got := strings.Join(seen, " "); got != "status status status status done" {
+			t.Errorf("events = %s", got)
+		}
+		if got := strings.Join(s.ids, ","); got != ",1,2,3" {
+			t.Errorf("the connections continued after %s", got)
+		}
+
+		s = &stoppingStreams{lasts: 10 * time.Second}
+		if run, err := connect(t, s, nil).Runs.Wait(t.Context(), "r", client.Watch{}); err != nil || run.Status != client.RunStatusSucceeded {
+			t.Errorf("wait = %v, %v", run, err)
+		}
+		if took := time.Since(began); took != 60*time.Second {
+			t.Errorf("the streams took %v, want the 60s that they lasted", took)
+		}
+
+		began = time.Now()
+		s = &stoppingStreams{}
+		for _, err := range connect(t, s, nil).Runs.Events(t.Context(), "r") {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took < 200*time.Millisecond {
+			t.Errorf("three streams that ended at once took %v, want waits between them", took)
+		}
+	})
+}
+
 // silentStreams is a transport whose streams have no events, only comments, and
 // break after a while.
 type silentStreams struct {

@@ -16,7 +16,9 @@ import (
 
 type backupCmd struct {
 	jsonFlag
-	File string `arg:"" help:"File to write; must not exist. - writes to standard output."`
+	File       string        `arg:"" help:"File to write; must not exist. - writes to standard output."`
+	Continuous bool          `help:"Copy every change of the embedded database to FILE, an s3:// or file:// address, until interrupted."`
+	Keep       time.Duration `help:"How long the changes of a continuous backup are kept." default:"168h" placeholder:"TIME"`
 }
 
 var errProblemsSaved = errors.New("the backup was written, but the installation has problems")
@@ -36,6 +38,12 @@ its server. With versioning, a file that was deleted after the dump can be resto
 )
 
 func (c backupCmd) Run(p *program) error {
+	if c.Continuous {
+		return c.runContinuously(p)
+	}
+	if isStoreAddress(c.File) {
+		return usageError{errors.New("a backup is one file; with --continuous, changes are copied to an address")}
+	}
 	if err := p.requireEmbedded(); err != nil {
 		return err
 	}

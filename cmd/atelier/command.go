@@ -54,8 +54,10 @@ type cli struct {
 	Serve      serveCmd      `cmd:"" group:"operate" settings:"all" help:"Run the service."`
 	Migrate    migrateCmd    `cmd:"" group:"operate" settings:"connections" help:"Migrate the database to this version's schema; creates it if it does not exist."`
 	Check      checkCmd      `cmd:"" group:"operate" settings:"connections,secret,blobs,s3.,limits." help:"Check the invariants of the database; writes nothing."`
-	Backup     backupCmd     `cmd:"" group:"operate" settings:"connections,secret,blobs,s3." help:"Back up an installation into one file while it runs."`
-	Restore    restoreCmd    `cmd:"" group:"operate" settings:"connections,secret,blobs,runs." help:"Restore a backup into a new data folder."`
+	Backup     backupCmd     `cmd:"" group:"operate" settings:"connections,secret,blobs,s3.,log." help:"Back up an installation into one file while it runs."`
+	Restore    restoreCmd    `cmd:"" group:"operate" settings:"connections,secret,blobs,s3.,runs." help:"Restore a backup into a new data folder."`
+	Move       moveCmd       `cmd:"" group:"operate" settings:"connections,secret,blobs,s3." help:"Move an installation to another database, file store or folder."`
+	Simulate   simulateCmd   `cmd:"" group:"operate" settings:"none" help:"Predict how long runs wait, from a description of workers, tools and people."`
 	Admin      adminCmd      `cmd:"" group:"operate" settings:"connections,secret" help:"Manage people, companies and credentials."`
 	Keys       keysCmd       `cmd:"" group:"operate" settings:"connections,secret" help:"Manage the keys that sign ID tokens."`
 	Settings   settingsCmd   `cmd:"" group:"operate" name:"config" settings:"all" help:"Print the current settings and the source of each."`

@@ -2,9 +2,7 @@ package main
 
 import (
 	"log/slog"
-	"math"
 	"runtime"
-	"syscall"
 
 	"atelier/internal/web/httpd"
 )
@@ -43,7 +41,11 @@ func (in *installation) connectionLimits(log *slog.Logger) httpd.ConnectionLimit
 	if in.cfg.HTTP.RedirectListen != "" {
 		own += redirectConnections.Total
 	}
-	reserve := own + filesOfDatabase*in.cfg.Connections + filesOfRun*runs
+	database := in.cfg.Connections
+	if in.cfg.Pool.Replica != "" {
+		database += in.cfg.Pool.ReplicaConnections
+	}
+	reserve := own + filesOfDatabase*database + filesOfRun*runs
 	limits, fits := limitConnections(files, reserve, in.cfg.HTTP.Connections, in.cfg.HTTP.ConnectionsPerAddress)
 	if !fits {
 		log.Warn("http.connections exceeds the limit on open files", "wanted", in.cfg.HTTP.Connections, "connections", limits.Total, "open_files", files)
@@ -71,14 +73,4 @@ func limitConnections(files, reserve, wanted, perAddress int) (limits httpd.Conn
 	}
 	limits.PerAddress = min(limits.PerAddress, limits.Total)
 	return limits, wanted <= most
-}
-
-// fileLimit returns the number of files that this process may open. Package os
-// raises the soft limit to the hard limit when the process starts.
-func fileLimit() int {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return lowFiles
-	}
-	return int(min(limit.Cur, math.MaxInt32))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -63,14 +64,15 @@ func missingPrograms(all []subprocess.Requirement) []subprocess.Requirement {
 
 // toolAvailability returns a function that decides whether the built-in tools
 // of an engine are offered. A worker without the engine's programs omits the
-// tools; a node that is not a worker leaves the decision to the workers.
+// tools; a node that does not serve the pool of the built-in engines leaves the
+// decision to the workers that do.
 func toolAvailability(c *config.Config) func(engine string) catalog.Availability {
 	all := requiredPrograms(c)
 	return func(engine string) catalog.Availability {
 		switch need, known := all[engine]; {
 		case !known:
 			return catalog.Available
-		case !c.HasRole("worker"):
+		case !c.HasRole("worker") || !c.ServesPool(config.BuiltinPool):
 			return catalog.UnknownAvailability
 		case len(missingPrograms(need)) > 0:
 			return catalog.Unavailable
@@ -81,8 +83,9 @@ func toolAvailability(c *config.Config) func(engine string) catalog.Availability
 
 // engines has the engines of this node by the name that manifests use.
 type engines struct {
-	pools map[string]engine.Pool
-	video *video.Engine // nil if ffmpeg is not installed
+	slots map[string]engine.Slots
+	pools map[string]string // pool of each configured engine, even if this node does not serve the pool
+	video *video.Engine     // nil if ffmpeg is not installed
 	close []func()
 }
 
@@ -109,50 +112,84 @@ func (in *installation) openEngines(log *slog.Logger) (*engines, error) {
 		return own
 	}
 	cores := runtime.GOMAXPROCS(0)
-	all := &engines{pools: map[string]engine.Pool{imageEngine: {Engine: imageengine.New(), Parallel: parallel(cores)}}}
+	all := &engines{slots: map[string]engine.Slots{imageEngine: {Engine: imageengine.New(), Parallel: parallel(cores)}}}
 	sketcher := tiny.New(tiny.Options{
 		Open: func() (*neural.Model, error) {
 			return neural.Open(kernel.Best(), workerThreads(cores, c.Engines.Threads))
 		},
 		Log: log, Now: time.Now,
 	})
-	all.pools[tinyEngine] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // this engine uses all cores for one picture
+	all.slots[tinyEngine] = engine.Slots{Engine: sketcher, Parallel: 1, Trained: true} // this engine uses all cores for one picture
 	all.close = append(all.close, sketcher.Close)
 	have := requiredPrograms(c)
 	if n := have[speechEngine]; len(missingPrograms(n)) == 0 {
-		all.pools[speechEngine] = engine.Pool{Engine: speech.New(n[0].Path, speech.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
+		all.slots[speechEngine] = engine.Slots{Engine: speech.New(n[0].Path, speech.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
 	}
 	if n := have[musicEngine]; len(missingPrograms(n)) == 0 {
-		all.pools[musicEngine] = engine.Pool{Engine: music.New(n[0].Path, n[1].Path, music.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
+		all.slots[musicEngine] = engine.Slots{Engine: music.New(n[0].Path, n[1].Path, music.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
 	}
 	if n := have[videoEngine]; len(missingPrograms(n)) == 0 {
 		all.video = video.New(n[0].Path, n[1].Path, video.Options{Folder: c.Engines.Folder})
-		all.pools[videoEngine] = engine.Pool{Engine: all.video, Parallel: parallel(max(1, cores/2))}
+		all.slots[videoEngine] = engine.Slots{Engine: all.video, Parallel: parallel(max(1, cores/2))}
 	}
-	addTestEngines(all.pools, parallel)
+	addTestEngines(all.slots, parallel)
+	all.pools = map[string]string{}
+	for name, one := range all.slots {
+		one.Pool = config.BuiltinPool
+		all.slots[name] = one
+		all.pools[name] = one.Pool
+	}
+	maps.DeleteFunc(all.slots, func(_ string, one engine.Slots) bool { return !c.ServesPool(one.Pool) })
 	backends, err := in.readBackends()
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		b := backends[name]
+		all.pools[name] = b.Pool
+		if !c.ServesPool(b.Pool) {
+			continue
+		}
 		e, shut, err := in.openBackend(b)
 		if err != nil {
 			all.Close()
 			return nil, fmt.Errorf("backends: %s: %w", name, err)
 		}
 		all.close = append(all.close, shut)
-		most := b.Parallel
-		if most == 0 {
-			most = parallel(1)
+		one := backendSlots(b, c.Runs.Parallel)
+		one.Engine = e
+		all.slots[name] = one
+	}
+	for _, name := range c.Pools {
+		if !slices.Contains(slices.Collect(maps.Values(all.pools)), name) {
+			all.Close()
+			return nil, fmt.Errorf("pools: no engine is in the pool %s", name)
 		}
-		trained := b.Engine != config.Exec
-		if b.Origin != "" {
-			trained = b.Origin == string(catalog.Trained)
-		}
-		all.pools[name] = engine.Pool{Engine: e, Parallel: most, Trained: trained}
 	}
 	return all, nil
+}
+
+// backendSlots returns the slots of a backend, without its engine. perNode is
+// the setting runs.parallel. If neither it nor the backend sets a number, a
+// server has one slot for all nodes together, and a program, which runs on the
+// node itself, one slot on each node.
+func backendSlots(b config.Backend, perNode int) engine.Slots {
+	s := engine.Slots{
+		Parallel: cmp.Or(b.ParallelPerNode, b.Parallel, perNode, 1),
+		Limit:    b.Parallel,
+		Pool:     b.Pool,
+		Trained:  b.Engine != config.Exec,
+	}
+	if cmp.Or(b.ParallelPerNode, b.Parallel, perNode) == 0 && b.Engine != config.Exec {
+		s.Limit = 1
+	}
+	if s.Limit > 0 {
+		s.Parallel = min(s.Parallel, s.Limit)
+	}
+	if b.Origin != "" {
+		s.Trained = b.Origin == string(catalog.Trained)
+	}
+	return s
 }
 
 // workerThreads returns the number of threads of the built-in picture model:

@@ -12,6 +12,6 @@ import (
 func addTestManuals(all map[string]engine.ManifestSpec) { all["script"] = engine.ManifestSpec{} }
 
 // addTestEngines adds the script engine, whose behaviour the tests control.
-func addTestEngines(all map[string]engine.Pool, parallel func(int) int) {
-	all["script"] = engine.Pool{Engine: scriptengine.New(), Parallel: parallel(16)}
+func addTestEngines(all map[string]engine.Slots, parallel func(int) int) {
+	all["script"] = engine.Slots{Engine: scriptengine.New(), Parallel: parallel(16)}
 }

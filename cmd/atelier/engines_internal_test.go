@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -13,6 +14,8 @@ import (
 	"testing"
 
 	"atelier/internal/base/config"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/builtin/tiny/kernel"
 	"atelier/internal/engine/builtin/tiny/neural"
@@ -116,6 +119,102 @@ func TestServersGetTheirCredentials(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestWorkersAreBoundToPools opens the engines of nodes with different pools.
+func TestWorkersAreBoundToPools(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "backends.yaml")
+	text := `
+big: {engine: cog, url: "http://127.0.0.1:9", pool: gpu, parallel: 3}
+small: {engine: cog, url: "http://127.0.0.1:9"}
+own: {engine: exec, command: [/bin/true], pool: gpu}
+total: {engine: exec, command: [/bin/true], parallel: 2}
+each: {engine: cog, url: "http://127.0.0.1:9", parallel_per_node: 2}
+both: {engine: cog, url: "http://127.0.0.1:9", parallel: 6, parallel_per_node: 4}
+low: {engine: cog, url: "http://127.0.0.1:9", parallel: 3, parallel_per_node: 4}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func(pools []string, perNode int) (*engines, error) {
+		t.Helper()
+		c := &config.Config{Backends: file, Data: t.TempDir(), Pools: pools, Roles: []string{"worker"}}
+		c.Engines.Sandbox = "off"
+		c.Runs.Parallel = perNode
+		in := installation{cfg: c}
+		all, err := in.openEngines(slog.New(slog.DiscardHandler))
+		if err == nil {
+			t.Cleanup(all.Close)
+		}
+		return all, err
+	}
+
+	for pools, want := range map[string]struct{ has, lacks []string }{
+		"":            {[]string{"image", "tiny", "big", "small", "own"}, nil},
+		"gpu":         {[]string{"big", "own"}, []string{"image", "tiny", "small"}},
+		"cpu":         {[]string{"image", "tiny"}, []string{"big", "small", "own"}},
+		"default,cpu": {[]string{"image", "tiny", "small"}, []string{"big", "own"}},
+	} {
+		var names []string
+		if pools != "" {
+			names = strings.Split(pools, ",")
+		}
+		all, err := open(names, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range want.has {
+			if _, ok := all.slots[name]; !ok {
+				t.Errorf("pools %q: the engine %s is missing", pools, name)
+			}
+		}
+		for _, name := range want.lacks {
+			if _, ok := all.slots[name]; ok {
+				t.Errorf("pools %q: the node has the engine %s", pools, name)
+			}
+		}
+		for name, pool := range map[string]string{"image": "cpu", "tiny": "cpu", "big": "gpu", "small": "default", "own": "gpu"} {
+			if all.pools[name] != pool {
+				t.Errorf("pools %q: the pool of %s = %q, want %q", pools, name, all.pools[name], pool)
+			}
+		}
+	}
+
+	if _, err := open([]string{"cpu", "gpus"}, 0); err == nil || !strings.Contains(err.Error(), "no engine is in the pool gpus") {
+		t.Errorf("a pool without engines: %v", err)
+	}
+
+	for perNode, want := range map[int]map[string]engine.Slots{
+		0: {
+			"big": {Parallel: 3, Limit: 3}, "small": {Parallel: 1, Limit: 1}, "own": {Parallel: 1}, "total": {Parallel: 2, Limit: 2},
+			"each": {Parallel: 2}, "both": {Parallel: 4, Limit: 6}, "low": {Parallel: 3, Limit: 3},
+		},
+		5: {
+			"big": {Parallel: 3, Limit: 3}, "small": {Parallel: 5}, "own": {Parallel: 5}, "total": {Parallel: 2, Limit: 2},
+			"each": {Parallel: 2}, "image": {Parallel: 5},
+		},
+	} {
+		all, err := open(nil, perNode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, slots := range want {
+			if got := all.slots[name]; got.Parallel != slots.Parallel || got.Limit != slots.Limit {
+				t.Errorf("runs.parallel %d: %s has %d slots and the limit %d, want %d and %d", perNode, name, got.Parallel, got.Limit, slots.Parallel, slots.Limit)
+			}
+		}
+	}
+}
+
+// TestToolsOfOtherPools are neither offered nor hidden by a node that does not
+// serve the built-in engines.
+func TestToolsOfOtherPools(t *testing.T) {
+	t.Parallel()
+	c := &config.Config{Roles: []string{"worker"}, Pools: []string{"gpu"}}
+	if got := toolAvailability(c)(speechEngine); got != catalog.UnknownAvailability {
+		t.Errorf("availability = %v, want unknown", got)
 	}
 }
 

@@ -10,4 +10,4 @@ func addTestManuals(map[string]engine.ManifestSpec) {}
 
 // addTestEngines does nothing, because only builds for tests have the script
 // engine.
-func addTestEngines(map[string]engine.Pool, func(int) int) {}
+func addTestEngines(map[string]engine.Slots, func(int) int) {}

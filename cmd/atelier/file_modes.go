@@ -10,15 +10,14 @@ import (
 	"syscall"
 )
 
-// makePrivate sets the umask so that only the service's user can read and
-// write new files.
-func makePrivate() { syscall.Umask(0o077) }
-
 // tightenFiles removes other users' permissions from the files of an
 // installation. It changes only files of Atelier, because the data folder may
 // contain other files. It cannot change files that another user owns; a
 // message on standard error lists them.
 func (in *installation) tightenFiles() error {
+	if !hasFileModes {
+		return nil
+	}
 	var refused string
 	folders := []string{filepath.Dir(in.cfg.SecretFile())}
 	if blobs, ok := strings.CutPrefix(in.cfg.BlobsURL(), "file://"); ok {

@@ -29,7 +29,25 @@ func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 			return nil, fmt.Errorf("create the data folder: %w", err)
 		}
 	}
-	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: in.cfg.Connections, Now: time.Now, Follow: true})
+	return sqldb.Open(ctx, address, sqldb.Options{
+		MaxConns:     in.cfg.Connections,
+		IdleConns:    in.cfg.Pool.IdleConnections,
+		ConnLifetime: time.Duration(in.cfg.Pool.ConnectionLifetime),
+		ConnIdleTime: time.Duration(in.cfg.Pool.ConnectionIdleTime),
+		Now:          time.Now,
+		Follow:       true,
+	})
+}
+
+// useReplica lets the database use its replica, if the settings name one.
+func useReplica(ctx context.Context, db *sqldb.DB, c config.Pool) error {
+	if c.Replica == "" {
+		return nil
+	}
+	return sqldb.UseReplica(ctx, db, c.Replica, sqldb.ReplicaOptions{
+		MaxConns: c.ReplicaConnections,
+		MaxLag:   time.Duration(c.ReplicaLag),
+	})
 }
 
 // openMigrated opens the database and migrates it to this version's schema. It
@@ -203,6 +221,20 @@ func (in *installation) openBlobs(ctx context.Context) (blob.Store, error) {
 		SecretKey:        in.cfg.S3.SecretKey,
 		UnfinishedMaxAge: time.Duration(in.cfg.Retention.Orphans),
 		Now:              time.Now,
+	})
+}
+
+// newPresigner returns the signer of URLs with which clients read files from
+// the S3 server, or nil if the operator does not allow them.
+func newPresigner(c *config.Config) (*blob.Presigner, error) {
+	if !c.Storage.Presigned {
+		return nil, nil
+	}
+	return blob.NewPresigner(c.BlobsURL(), blob.PresignOptions{
+		AccessKey: c.S3.AccessKey,
+		SecretKey: c.S3.SecretKey,
+		Endpoint:  c.Storage.PresignedURL,
+		Lifetime:  time.Duration(c.Storage.PresignedLifetime),
 	})
 }
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"atelier/internal/base/config"
 	"atelier/internal/base/keyring"
 	"atelier/internal/web/certificate"
@@ -113,11 +111,7 @@ func (p checkedPath) checkWritable() error {
 			return fmt.Errorf("%s: %s cannot be created: a part of this path is a file; choose another folder with %s", p.setting, p.path, p.setting)
 		}
 		if err == nil {
-			mode := uint32(unix.W_OK)
-			if info.IsDir() {
-				mode |= unix.X_OK
-			}
-			err = unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
+			err = checkAccess(path, info)
 		}
 		switch {
 		case err == nil:

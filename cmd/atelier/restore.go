@@ -27,22 +27,30 @@ import (
 
 type restoreCmd struct {
 	jsonFlag
-	File            string `arg:"" help:"Archive to restore; - reads standard input."`
+	File            string `arg:"" help:"Archive to restore; - reads standard input. Or the s3:// or file:// address of a continuous backup."`
+	At              string `help:"Moment to restore from a continuous backup (default: the newest)." placeholder:"TIME"`
+	SecretFile      string `help:"Copy of the file with the installation's secret, which a continuous backup does not have." placeholder:"FILE"`
 	SignOutEveryone bool   `help:"End every browser, device, access token and directory's token: those that were ended after the backup would work again."`
 }
 
-// Run restores an archive into the data folder, which must not exist. It
-// extracts the archive into a temporary folder next to the data folder, and
+// Run restores an archive or a continuous backup into the data folder, which
+// must not exist. It writes into a temporary folder next to the data folder, and
 // renames that folder at the end.
 func (c restoreCmd) Run(p *program) (err error) {
-	if p.cfg.Database != "" || p.cfg.Blobs != "" {
+	continuous := isStoreAddress(c.File)
+	if p.cfg.Database != "" || p.cfg.Blobs != "" && !continuous {
 		return usageError{errors.New("a backup can be restored only into a data folder: omit --database and --blobs")}
 	}
-	archive, err := c.openArchive()
-	if err != nil {
-		return err
+	if (c.At != "" || c.SecretFile != "") && !continuous {
+		return usageError{errors.New("--at and --secret-file are for continuous backups")}
 	}
-	defer archive.Close()
+	var archive io.ReadCloser
+	if !continuous {
+		if archive, err = c.openArchive(); err != nil {
+			return err
+		}
+		defer archive.Close()
+	}
 	target, err := filepath.Abs(p.cfg.Data)
 	if err != nil {
 		return err
@@ -59,7 +67,13 @@ func (c restoreCmd) Run(p *program) (err error) {
 	cfg.Data = stage.FolderPath()
 	cfg.Roles = []string{"api"} // the restored installation is opened without engines
 	staged.cfg = &cfg
-	header, files, err := staged.extractArchive(p.ctx, archive)
+	var header backup.Header
+	files := 0
+	if continuous {
+		header, err = c.restoreMoment(p.ctx, &staged.installation)
+	} else {
+		header, files, err = staged.extractArchive(p.ctx, archive)
+	}
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", c.File, err)
 	}
@@ -76,6 +90,9 @@ func (c restoreCmd) Run(p *program) (err error) {
 	text := fmt.Sprintf("%s: %d files, as of %s; %d runs were queued again, %d were ended", target, files, formatTime(header.Made), settled.requeued, settled.ended)
 	if c.SignOutEveryone {
 		text += fmt.Sprintf("; %d people were signed out everywhere", settled.signedOut)
+	}
+	if continuous && p.cfg.Blobs == "" {
+		text += fmt.Sprintf("\nthe files are not in a continuous backup: copy them to %s, and run atelier check --files", filepath.Join(target, "blobs"))
 	}
 	return p.printResult(c.JSON, answer, text)
 }

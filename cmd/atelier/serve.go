@@ -28,6 +28,7 @@ import (
 	"atelier/internal/operate/metrics"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
+	"atelier/internal/run/generation"
 	"atelier/internal/run/node"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
@@ -82,6 +83,9 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer db.Close()
+	if err := useReplica(ctx, db, cfg.Pool); err != nil {
+		return err
+	}
 	keys, err := p.openKeys(ctx, db)
 	if err != nil {
 		return err
@@ -91,6 +95,10 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer blobs.Close()
+	presigner, err := newPresigner(cfg)
+	if err != nil {
+		return err
+	}
 
 	// Load the catalog.
 	from, err := p.inspectedManifestSources("")
@@ -141,13 +149,15 @@ func (serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	registry.MustRegister(metrics.New(metrics.Options{
+	figures := metrics.New(metrics.Options{
 		DB:      db,
 		Memory:  work.memory,
 		Engines: work.engineNames(),
+		Pools:   work.poolNames(),
 		Log:     log,
 		Now:     time.Now,
-	}))
+	})
+	registry.MustRegister(figures)
 	err = db.Write(ctx, func(tx *sqldb.Tx) error { return storageLimits(cfg).RebalanceShards(ctx, tx) })
 	if err != nil {
 		return fmt.Errorf("count stored files: %w", err)
@@ -173,6 +183,7 @@ func (serveCmd) Run(p *program) error {
 			Now:         time.Now,
 			Leftovers:   time.Duration(cfg.Retention.Orphans),
 			SweepEvery:  time.Duration(cfg.Retention.Every),
+			Retention:   generation.Retention{Runs: time.Duration(cfg.Retention.Runs), Events: time.Duration(cfg.Retention.Events)},
 			KeyLifetime: time.Duration(cfg.Limits.IdempotencyLifetime),
 		})
 	}
@@ -203,6 +214,7 @@ func (serveCmd) Run(p *program) error {
 			Secrets:      work.secrets,
 			DB:           db,
 			Blobs:        blobs,
+			Presigner:    presigner,
 			Catalog:      tools,
 			Cursors:      cursor.New(keys.DeriveKey("cursor")),
 			BaseURL:      cfg.BaseURL,
@@ -241,7 +253,11 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		site, err := studio.New(studio.Options{Files: web.Dist(), AppURL: cfg.AppURL, MediaURL: cfg.Media.URL})
+		look := studio.Options{Files: web.Dist(), AppURL: cfg.AppURL, MediaURL: cfg.Media.URL}
+		if presigner != nil {
+			look.StoreURL = presigner.Origin()
+		}
+		site, err := studio.New(look)
 		if err != nil {
 			return err
 		}
@@ -309,7 +325,9 @@ func (serveCmd) Run(p *program) error {
 	group.Go(func() error { reporter.Run(ctx); return nil })
 	if l := p.metricsListener(log); l != nil {
 		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
-		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.TrackState, registry) })
+		group.Go(func() error {
+			return telemetry.ServeMetrics(ctx, limited, limited.TrackState, registry, telemetry.Document{Path: "/pools", Read: figures.PoolsDocument})
+		})
 	}
 	group.Go(func() error { p.logReady(ctx, log, db, health); return nil })
 	err = group.Wait()

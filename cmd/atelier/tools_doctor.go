@@ -97,7 +97,9 @@ func (p *program) checkEngines(ctx context.Context) ([]engineCheck, error) {
 		if f.Detail == "" {
 			f.Detail = backends[name].Command[0]
 		}
-		if err := probeEngine(ctx, engines.pools[name].Engine); err != nil {
+		if served, ok := engines.slots[name]; !ok {
+			f.Detail += ": not checked, because this node does not serve the pool " + engines.pools[name]
+		} else if err := probeEngine(ctx, served.Engine); err != nil {
 			f.State = "away"
 			f.Detail = f.Detail + ": " + err.Error()
 		}

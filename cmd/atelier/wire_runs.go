@@ -81,6 +81,10 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 	if err != nil {
 		return nil, err
 	}
+	priorities, err := c.Runs.PrioritiesByRole()
+	if err != nil {
+		return nil, err
+	}
 	guard := webhook.NewGuard(c.Webhook.AllowNetworks)
 	space := quota.NewMonitor(quota.Options{
 		DB:       o.db,
@@ -148,6 +152,7 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 			MonthlyAllowance: c.Tokens.MonthlyAllowance,
 			TopUp:            c.Tokens.TopUp,
 			Storage:          storageLimits(c),
+			Priorities:       generation.Priorities{Step: time.Duration(c.Runs.PriorityStep), Roles: priorities},
 		},
 		// The relay notifies other nodes of queued runs. It calls the runner,
 		// and the runner calls this service, so the relay is created last. No
@@ -179,6 +184,7 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 		Catalog: o.catalog,
 		Runs:    rs.service,
 		Hub:     rs.hub,
+		Slots:   rs.engines.slots,
 		Pools:   rs.engines.pools,
 		Memory:  budget,
 		Log:     o.log,
@@ -234,7 +240,19 @@ func (rs *runs) engineNames() []string {
 	if rs.engines == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(rs.engines.pools))
+	return slices.Sorted(maps.Keys(rs.engines.slots))
+}
+
+// poolNames returns the names of the pools that this node serves, sorted.
+func (rs *runs) poolNames() []string {
+	if rs.engines == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, one := range rs.engines.slots {
+		names[one.Pool] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // newReporter returns the reporter of this node. A worker reports under the

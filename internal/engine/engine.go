@@ -46,12 +46,14 @@ type Abandoner interface {
 	Abandon(ctx context.Context, note string) error
 }
 
-// Pool is an engine and the maximum number of jobs that this process runs on
-// it at the same time.
-type Pool struct {
+// Slots is an engine and the number of jobs that may run on it at the same
+// time.
+type Slots struct {
 	Engine   Engine
-	Parallel int
-	Trained  bool // the results come from machine learning models
+	Parallel int    // maximum number of jobs of this process
+	Limit    int    // maximum number of jobs of all processes of the installation together; 0 if there is none
+	Pool     string // pool that the engine belongs to; workers can be bound to pools
+	Trained  bool   // the results come from machine learning models
 }
 
 // Job is the work of one run, as passed to an engine.

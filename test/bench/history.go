@@ -149,7 +149,7 @@ func openPostgresStore(ctx context.Context, address string) (*store, error) {
 }
 
 // filled are the tables that get old rows.
-const filled = `('run', 'run_attempt', 'asset', 'result', 'ledger_transaction', 'ledger_entry')`
+const filled = `('run', 'run_attempt', 'asset', 'result', 'ledger_transaction', 'ledger_entry', 'upload', 'favorite', 'idempotency', 'webhook_event', 'audit')`
 
 // fill adds old runs in bulk. Keys are as the program makes them: ids of runs
 // grow, all others are random.

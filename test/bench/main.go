@@ -3,6 +3,7 @@
 //
 //	go run ./test/bench                       everything, some minutes
 //	go run ./test/bench -only creates,status  parts of it
+//	go run ./test/bench -only growth -rows 1000,100000,10000000
 //
 // A figure that misses its target is marked and named again at the end; the
 // command fails only where something could not be measured.
@@ -57,7 +58,11 @@ type bench struct {
 	people int
 	old    int
 	oldPG  bool
+	rows   string
 	missed []string // names of figures
+	held   time.Duration
+	many   int
+	open   int
 
 	built    map[string]string // programs by their build tags
 	postgres *postgres
@@ -74,7 +79,11 @@ var parts = []struct {
 	{"latency", (*bench).runLatency},
 	{"commands", (*bench).commands},
 	{"history", (*bench).history},
+	{"growth", (*bench).growth},
 	{"reports", (*bench).reports},
+	{"calls", (*bench).calls},
+	{"capacity", (*bench).capacity},
+	{"workers", (*bench).workers},
 	{"memory", (*bench).memory},
 	{"engines", (*bench).engines},
 	{"kernels", (*bench).kernels},
@@ -93,8 +102,12 @@ func execute(ctx context.Context) error {
 	flag.IntVar(&b.people, "people", 2048, "people who create runs, a multiple of 16")
 	flag.IntVar(&b.old, "old", 1_000_000, "old runs of the parts history and reports")
 	flag.BoolVar(&b.oldPG, "old-postgres", false, "do the parts history and reports on PostgreSQL as well")
+	flag.StringVar(&b.rows, "rows", "1000,100000", "numbers of old runs that the part growth compares, in ascending order")
+	flag.DurationVar(&b.held, "held", time.Minute, "how long the part capacity holds each load")
+	flag.IntVar(&b.many, "devices", 10_000, "polling devices of the part capacity")
+	flag.IntVar(&b.open, "streams", 1000, "event streams of the part capacity")
 	flag.Parse()
-	if flag.NArg() > 0 || b.rounds < 1 || b.people < connections || b.people%connections != 0 {
+	if flag.NArg() > 0 || b.rounds < 1 || b.people < connections || b.people%connections != 0 || b.many < connections || b.many%connections != 0 || b.open < 1 || b.open > b.many {
 		return errors.New("wrong flags; see -help")
 	}
 	chosen := strings.Split(*only, ",")

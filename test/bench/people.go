@@ -31,10 +31,25 @@ func gather(ctx context.Context, s *server, n int) ([]member, error) {
 		return nil, err
 	}
 	var all []member
+	for len(all) < n {
+		some, err := gatherSome(ctx, db, hash, len(all), min(n-len(all), gatherBatch))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// gatherBatch is how many people are made in one transaction, whose duration the
+// program limits.
+const gatherBatch = 50
+
+func gatherSome(ctx context.Context, db *sqldb.DB, hash string, first, n int) (all []member, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		all = nil
 		for i := range n {
-			p, err := person.Create(ctx, tx, person.Draft{Email: fmt.Sprintf("bench-%d@example.com", i), PasswordHash: hash})
+			p, err := person.Create(ctx, tx, person.Draft{Email: fmt.Sprintf("bench-%d@example.com", first+i), PasswordHash: hash})
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ type settings struct {
 	database string            // PostgreSQL's address, empty for SQLite
 	roles    string            // empty for all
 	backends string            // file with model servers, empty for none
+	more     []string          // more environment variables
 }
 
 // server is the program at work.
@@ -70,6 +71,7 @@ func (b *bench) serve(ctx context.Context, name string, o settings) (*server, er
 	if o.backends != "" {
 		s.env = append(s.env, "ATELIER_BACKENDS="+o.backends)
 	}
+	s.env = append(s.env, o.more...)
 	return s, s.start(ctx)
 }
 

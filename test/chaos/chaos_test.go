@@ -1,10 +1,20 @@
-// Package chaos kills the program at random moments under load and judges,
-// from what its clients were told, whether it kept its promises.
+// Package chaos kills and disturbs the program under load and judges, from what
+// its clients were told, whether it kept its promises.
+//
+// Processes are killed at random moments and at named crash points, and stopped
+// and continued. PostgreSQL is killed and restarted, and stopped and continued.
+// Proxies between clients and service, service and database, and service and
+// receivers delay, reset, truncate and swallow. The node with the periodic work
+// gets a rival. Errors of disks are tried in test/e2e, and jumps of clocks in
+// test/simulation.
 //
 // Every call is logged as it looked from outside: who asked for what, when,
 // and the answer. A connection that broke or took too long leaves the outcome
 // unknown, never failed. In the end the log, the runs, the balances, the files
 // and what the receiver of events saw have to fit together.
+//
+// The histories of keys, runs and balances are also given to porcupine, which
+// looks for an order of the calls that explains all answers.
 //
 // In the suite this is a short form. "make chaos" is the long one; -seed
 // repeats the choices of a run, though not the moments of its kills.
@@ -23,6 +33,7 @@ import (
 
 var (
 	kills   = flag.Int("kills", 8, "how often the program is killed, for each database")
+	long    = flag.Duration("for", 0, "how long the faults go on, for each database; -kills has no meaning then")
 	seed    = flag.Uint64("seed", 0, "what the choices follow from (default: the time)")
 	history = flag.String("history", "", "folder to write the log of all calls to")
 )
@@ -41,9 +52,14 @@ func TestChaos(t *testing.T) {
 				s = uint64(time.Now().UnixNano())
 			}
 			w := newInstallation(t, engine, 1+i, s)
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("repeat with -args -seed %d", s)
+				}
+			})
 			w.storm(*kills)
 			w.judge()
-			t.Logf("%s, seed %d: %s", engine, s, w.summary())
+			t.Logf("%s, seed %d: %s; %s", engine, s, w.summary(), w.faultSummary())
 		})
 	}
 }
@@ -57,9 +73,18 @@ func (w *installation) storm(kills int) {
 		group.Go(func() { c.work(stop) })
 	}
 	chance := rand.New(rand.NewPCG(w.seed, 0))
-	for range kills {
+	troubles := w.troubles(chance)
+	began := time.Now()
+	for i := 0; *long == 0 && i < kills || time.Since(began) < *long; i++ {
 		<-time.After(between(chance, 200*time.Millisecond, 3*time.Second))
-		p := w.servers[chance.IntN(len(w.servers))]
+		if i%2 == 1 {
+			one := troubles[i/2%len(troubles)]
+			one.cause(w, chance)
+			w.caused[one.name]++
+			w.check()
+			continue
+		}
+		p := w.someServer(chance)
 		if len(w.servers) > 1 && chance.IntN(6) == 0 {
 			w.pause(p, between(chance, lease, lease+2*time.Second))
 		}

@@ -74,8 +74,10 @@ func (c *client) work(stop <-chan struct{}) {
 			c.create(stop)
 		case n < 85:
 			c.poll()
-		case n < 94:
+		case n < 92:
 			c.cancel()
+		case n < 95:
+			c.balance()
 		default:
 			c.upload()
 		}
@@ -166,6 +168,14 @@ func (c *client) cancel() {
 	c.w.log.add(k)
 }
 
+// balance reads what an account has.
+func (c *client) balance() {
+	a := c.p.accounts[c.chance.IntN(2)]
+	k := &call{Client: c.number, Op: "balance", Method: "GET", Path: "/api/v2/me", account: a}
+	c.w.send(c.server(), k, nil, "")
+	c.w.log.add(k)
+}
+
 func (c *client) upload() {
 	a := c.p.accounts[c.chance.IntN(2)]
 	k := &call{Client: c.number, Op: "upload", Method: "POST", Path: "/api/v2/uploads" + a.query(), account: a}
@@ -204,7 +214,7 @@ func (c *client) order() *order {
 		"metadata": map[string]any{"order": o.id},
 	}
 	if o.plan.webhook {
-		body["webhook_url"] = c.w.sink.URL + "/hook"
+		body["webhook_url"] = "https://" + c.w.sinkProxy.address + "/hook"
 	}
 	var err error
 	if o.body, err = json.Marshal(body); err == nil && file != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,6 +80,18 @@ type installation struct {
 	hash     string
 	log      log
 
+	// What stands between the parts. The database has a proxy, and a server of its
+	// own, only with PostgreSQL.
+	postgres      *dbtest.Server
+	databaseProxy *proxy
+	sinkProxy     *proxy
+	served        string // address of the database for the servers
+
+	caused        map[string]int // faults by name
+	crashes       map[string]int // deaths by crash point
+	point         int            // number of crash points tried
+	histories     int            // given to porcupine
+	undecided     int
 	faults        []fault
 	kills, pauses int
 	slowest       time.Duration // start
@@ -89,9 +102,11 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 	t.Helper()
 	dir := t.TempDir()
 	w := &installation{
-		t: t, seed: seed, data: filepath.Join(dir, "data"), database: dbtest.URL(t, engine), count: filepath.Join(dir, "count"),
-		sink: newSink(t, seed), statuses: map[string]int{},
+		t: t, seed: seed, data: filepath.Join(dir, "data"), count: filepath.Join(dir, "count"),
+		sink: newSink(t, seed), statuses: map[string]int{}, caused: map[string]int{}, crashes: map[string]int{},
 	}
+	w.openDatabase(engine)
+	w.sinkProxy = newProxy(t, "tcp", w.sink.Listener.Addr().String())
 	tools := filepath.Join(dir, "tools")
 	for _, err := range []error{
 		os.Mkdir(tools, 0o700),
@@ -103,6 +118,7 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 	}
 	for range servers {
 		p := &server{t: t, w: w, address: program.FreeAddress(t), log: &watch.Log{}}
+		p.front = newProxy(t, "tcp", p.address)
 		w.servers = append(w.servers, p)
 		t.Cleanup(func() {
 			p.end()
@@ -126,6 +142,24 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 	}
 	w.prepare()
 	return w
+}
+
+// openDatabase creates the database. PostgreSQL is reached through a proxy.
+func (w *installation) openDatabase(engine string) {
+	w.t.Helper()
+	if engine != "postgres" {
+		w.database = dbtest.URL(w.t, engine)
+		w.served = w.database
+		return
+	}
+	w.postgres = dbtest.OwnServer(w.t)
+	w.database = w.postgres.URL
+	u, err := url.Parse(w.database)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.databaseProxy = newProxy(w.t, "unix", filepath.Join(u.Query().Get("host"), ".s.PGSQL.5432"))
+	w.served = "postgres://postgres@" + w.databaseProxy.address + u.Path + "?sslmode=disable"
 }
 
 // populate makes people, and teams of which the last is poor.
@@ -174,8 +208,13 @@ func (w *installation) prepare() {
 // ask reads something that is there, at the first server.
 func (w *installation) ask(a *account, path string) map[string]any {
 	w.t.Helper()
-	c := call{Method: "GET", Path: path, account: a}
-	w.send(w.servers[0], &c, nil, "")
+	var c call
+	for range 12 { // a machine that is busy elsewhere may not answer in time
+		c = call{Method: "GET", Path: path, account: a}
+		if w.send(w.servers[0], &c, nil, ""); c.Status != 0 {
+			break
+		}
+	}
 	if c.Status != http.StatusOK {
 		w.t.Fatalf("%s = %d %s %s", path, c.Status, c.body, c.Problem)
 	}

@@ -39,6 +39,7 @@ func (w *installation) judge() {
 	w.judgeMoney(runs)
 	w.judgeEvents(runs)
 	w.judgeStarts(runs)
+	w.judgeHistories(runs)
 	for id, r := range runs {
 		w.judgeResults(id, r)
 	}
@@ -98,17 +99,18 @@ func (w *installation) order(r record) *order {
 	return nil
 }
 
-// wasPaused reports whether the server of a call was paused during it. The
-// database ends the transactions of a process that stands still for too long.
+// wasPaused reports whether the server of a call, or its database, was paused or
+// disturbed during it. The database ends the transactions of a process that
+// stands still for too long.
 func (w *installation) wasPaused(c *call) bool {
 	return slices.ContainsFunc(w.faults, func(f fault) bool {
-		return f.paused == c.Server && f.from.Before(c.Had) && f.to.After(c.Invoked)
+		return (f.everywhere || f.paused == c.Server) && f.from.Before(c.Had) && f.to.After(c.Invoked)
 	})
 }
 
 // judgeAnswers holds what clients were told against the runs there are.
 func (w *installation) judgeAnswers(runs map[string]record) {
-	good := map[string][]int{"create": {202, 402, 409, 429}, "poll": {200, 429}, "cancel": {200, 202}, "upload": {201}}
+	good := map[string][]int{"create": {202, 402, 409, 429}, "poll": {200, 429}, "cancel": {200, 202}, "balance": {200}, "upload": {201}}
 	first, fresh, unknown, accepted := map[string]*call{}, map[string]int{}, map[string]bool{}, 0
 	for _, c := range w.log.all() {
 		if c.Status == 0 || c.Status == http.StatusServiceUnavailable && w.wasPaused(c) {

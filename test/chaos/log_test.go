@@ -96,7 +96,7 @@ func (w *installation) send(p *server, c *call, body []byte, kind string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	unknown := func(err error) { c.Status, c.Problem = 0, err.Error() }
-	r, err := http.NewRequestWithContext(ctx, c.Method, "http://"+p.address+c.Path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, c.Method, "http://"+p.front.address+c.Path, bytes.NewReader(body))
 	if err != nil {
 		unknown(err)
 		return

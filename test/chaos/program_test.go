@@ -23,6 +23,7 @@ type server struct {
 	t       *testing.T
 	w       *installation
 	address string
+	front   *proxy // where clients reach it
 	log     *watch.Log
 	cmd     *exec.Cmd
 	exited  chan struct{}
@@ -34,7 +35,11 @@ func (w *installation) command(args ...string) *exec.Cmd {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	cmd := exec.Command(path, append(args, "--data", w.data, "--database", w.database)...)
+	database := w.database
+	if args[0] == "serve" {
+		database = w.served
+	}
+	cmd := exec.Command(path, append(args, "--data", w.data, "--database", database)...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.data, "ATELIER_METRICS_LISTEN=off"}, w.env...)
 	return cmd
 }
@@ -65,8 +70,16 @@ func (w *installation) check() {
 // start starts the process and expects it to serve within 5 s.
 func (p *server) start() {
 	p.t.Helper()
+	p.startWith()
+}
+
+// startWith is start with more settings. With a crash point among them, the
+// process may die before it serves.
+func (p *server) startWith(env ...string) {
+	p.t.Helper()
 	began := time.Now()
 	p.cmd = p.w.command("serve", "--listen", p.address)
+	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stderr = p.log
 	stdout, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -90,12 +103,18 @@ func (p *server) start() {
 	select {
 	case <-ready:
 	case <-p.exited:
+		if len(env) > 0 {
+			return
+		}
 		p.t.Fatalf("the server ended by itself\n%s", p.log)
 	case <-time.After(time.Minute):
 		p.t.Fatalf("the server is not ready after a minute\n%s", p.log)
 	}
 	res, err := http.Get("http://" + p.address + "/readyz")
 	if err != nil {
+		if len(env) > 0 {
+			return
+		}
 		p.t.Fatal(err)
 	}
 	res.Body.Close()
@@ -120,6 +139,8 @@ type fault struct {
 	from   time.Time
 	to     time.Time
 	paused string // the address of the process, if it went on afterwards
+	// everywhere is set if no process could do its work meanwhile.
+	everywhere bool
 }
 
 // kill ends a process as a power cut would.

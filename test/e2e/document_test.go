@@ -75,7 +75,7 @@ func TestDocumentMatchesServer(t *testing.T) {
 		phases = "examples,coverage,fuzzing,stateful"
 		passes = nil
 		for _, engine := range dbtest.Engines {
-			for _, credential := range []string{"ID token", "personal token", "company token", "none"} {
+			for _, credential := range []string{"ID token", "web token", "personal token", "company token", "none"} {
 				passes = append(passes, struct{ engine, credential string }{engine, credential})
 			}
 		}
@@ -117,7 +117,8 @@ func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 	tools := t.TempDir()
 	write(t, tools, "dot.yaml", fuzzed)
 	s.env = append(s.env, "ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_LIMITS_CREATE_PER_MINUTE=1000000", "ATELIER_LIMITS_CREATE_PER_HOUR=1000000",
-		"ATELIER_LIMITS_ACTIVE_RUNS=100000", "ATELIER_UPLOADS_UNFINISHED=100000", "ATELIER_CATALOG_BUILTIN=false")
+		"ATELIER_LIMITS_ACTIVE_RUNS=100000", "ATELIER_UPLOADS_UNFINISHED=100000", "ATELIER_CATALOG_BUILTIN=false",
+		"ATELIER_OPERATORS=anna@example.com", "ATELIER_TOKENS_ID_LIFETIME=24h", "ATELIER_TOKENS_WEB_LIFETIME=24h")
 	w := &fuzzFixture{t: t, node: s.serve("--tools", tools)}
 
 	const email, other, third = "anna@example.com", "bert@example.com", "carl@example.com"
@@ -150,6 +151,7 @@ func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 	w.tokens = map[string]string{
 		"none":           "",
 		"ID token":       in.Tokens.IDToken,
+		"web token":      w.webToken(anna),
 		"personal token": s.do("admin", "token", "create", "--email", email, "--name", "script")["token"].(string),
 		"company token":  s.do("admin", "token", "create", "--email", email, "--name", "script", "--company", company)["token"].(string),
 	}
@@ -170,6 +172,13 @@ func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 		"personal": personal, "team": w.stock("?team_id=" + team), "spare": spare,
 	}
 	return w
+}
+
+// webToken returns the token of a signed-in browser, as the studio requests it.
+func (w *fuzzFixture) webToken(browser *visitor.Visitor) string {
+	w.t.Helper()
+	a := w.node.call("POST", "/api/v2/auth/session/token", "", "Cookie", browser.CookieHeader(), "X-Atelier-Studio", "1")
+	return a.want(w.t, http.StatusOK)["id_token"].(string)
 }
 
 // make has something made for an account.

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"atelier/internal/testkit/watch"
 )
 
 const monitoring = "../../docs/monitoring"
@@ -51,6 +53,7 @@ func TestMonitoring(t *testing.T) {
 		n.get("/readyz")
 		n.get("/api/v2/tools")
 		body := scrape(t, address)
+		watch.Until(t, "the pool of the built-in engines", func() bool { return strings.Contains(readPools(t, address), `{"name":"cpu","workers":`) })
 
 		types := map[string]string{}
 		for _, m := range typeLine.FindAllStringSubmatch(body, -1) {

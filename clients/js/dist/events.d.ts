@@ -27,6 +27,8 @@ export interface StreamState {
     lastID: string;
     /** Whether the service says that there are no more events (204). */
     isOver: boolean;
+    /** Whether the next connection may begin without a wait, because a node of the service stops and others are there. */
+    reconnects?: boolean;
 }
 /** readStream yields the events of one connection, until the service closes it. */
 export declare function readStream(transport: Transport, operation: Operation, request: Request, state: StreamState): AsyncGenerator<ServerEvent>;

@@ -2,6 +2,10 @@ import { AtelierError } from './errors.js';
 import { asFailure, Backoff, sleep } from './retry.js';
 /** The service sends a comment every 15 seconds. A stream that is silent for three times as long is broken. */
 const silence = 45;
+/** The event with which a node of the service that stops ends a stream. */
+const reconnectEvent = 'reconnect';
+/** A connection must have lasted this many seconds before the client reconnects without a wait. */
+const minStreamTime = 1;
 /** EventParser takes the text of a stream in pieces cut anywhere, and returns the events that are complete. */
 export class EventParser {
     rest = '';
@@ -47,6 +51,7 @@ export class EventParser {
 /** readStream yields the events of one connection, until the service closes it. */
 export async function* readStream(transport, operation, request, state) {
     const headers = { Accept: 'text/event-stream' };
+    state.reconnects = false;
     if (state.lastID !== '') {
         headers['Last-Event-ID'] = state.lastID;
     }
@@ -59,6 +64,7 @@ export async function* readStream(transport, operation, request, state) {
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     const parser = new EventParser();
+    const opened = performance.now();
     deadline.extend(silence);
     try {
         for (;;) {
@@ -69,6 +75,10 @@ export async function* readStream(transport, operation, request, state) {
             deadline.pause();
             for (const event of parser.push(decoder.decode(value, { stream: true }))) {
                 state.lastID = event.id || state.lastID;
+                if (event.name === reconnectEvent) {
+                    state.reconnects = performance.now() - opened >= minStreamTime * 1000;
+                    return;
+                }
                 yield { ...event, data: JSON.parse(event.data) };
             }
             deadline.extend();
@@ -103,6 +113,9 @@ export async function* followStream(transport, operation, request, lastID, isLas
             }
             if (state.isOver) {
                 return;
+            }
+            if (state.reconnects) {
+                continue;
             }
         }
         catch (error) {

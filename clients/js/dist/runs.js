@@ -92,6 +92,9 @@ export class Runs {
         for (;;) {
             const lastID = state.lastID;
             let outcome = await this.followOnce(request_id, state, options);
+            if (state.reconnects) {
+                continue;
+            }
             emptyStreams = state.lastID === lastID ? emptyStreams + 1 : 0;
             if (emptyStreams === 0) {
                 backoff = new Backoff(limits);

@@ -19,6 +19,12 @@ export interface StreamOptions extends CallOptions {
 /** The service sends a comment every 15 seconds. A stream that is silent for three times as long is broken. */
 const silence = 45;
 
+/** The event with which a node of the service that stops ends a stream. */
+const reconnectEvent = 'reconnect';
+
+/** A connection must have lasted this many seconds before the client reconnects without a wait. */
+const minStreamTime = 1;
+
 /** EventParser takes the text of a stream in pieces cut anywhere, and returns the events that are complete. */
 export class EventParser {
   private rest = '';
@@ -70,6 +76,8 @@ export interface StreamState {
   lastID: string;
   /** Whether the service says that there are no more events (204). */
   isOver: boolean;
+  /** Whether the next connection may begin without a wait, because a node of the service stops and others are there. */
+  reconnects?: boolean;
 }
 
 /** readStream yields the events of one connection, until the service closes it. */
@@ -80,6 +88,7 @@ export async function* readStream(
   state: StreamState,
 ): AsyncGenerator<ServerEvent> {
   const headers: Record<string, string> = { Accept: 'text/event-stream' };
+  state.reconnects = false;
   if (state.lastID !== '') {
     headers['Last-Event-ID'] = state.lastID;
   }
@@ -93,6 +102,7 @@ export async function* readStream(
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   const parser = new EventParser();
+  const opened = performance.now();
   deadline.extend(silence);
   try {
     for (;;) {
@@ -103,6 +113,10 @@ export async function* readStream(
       deadline.pause();
       for (const event of parser.push(decoder.decode(value, { stream: true }))) {
         state.lastID = event.id || state.lastID;
+        if (event.name === reconnectEvent) {
+          state.reconnects = performance.now() - opened >= minStreamTime * 1000;
+          return;
+        }
         yield { ...event, data: JSON.parse(event.data) };
       }
       deadline.extend();
@@ -143,6 +157,9 @@ export async function* followStream(
       }
       if (state.isOver) {
         return;
+      }
+      if (state.reconnects) {
+        continue;
       }
     } catch (error) {
       signal?.throwIfAborted();

@@ -268,7 +268,7 @@ func TestEveryActIsRecordedOnce(t *testing.T) {
 		}
 		// What a provider or a company's directory does is in the tests of that, and so are the end of a person, the
 		// first start with seals, backups, and runs that an operator cancels.
-		elsewhere := []audit.Act{audit.SealsBegun, audit.BackupMade, audit.BackupRestored, audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted, audit.RunCancelled}
+		elsewhere := []audit.Act{audit.SealsBegun, audit.BackupMade, audit.BackupRestored, audit.InstallationMoved, audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted, audit.RunCancelled}
 		for _, act := range audit.Acts {
 			ours := !slices.ContainsFunc([]string{"company.", "team.", "budget.", "domain.", "invitation.", "scim_"}, func(p string) bool { return strings.HasPrefix(string(act), p) })
 			if ours && !slices.Contains(elsewhere, act) && !slices.Contains(s.acts, act) {

@@ -85,6 +85,8 @@ const (
 	BackupMade     Act = "backup.made"     // a backup of the whole installation was made
 	BackupRestored Act = "backup.restored" // the installation was restored from a backup
 
+	InstallationMoved Act = "installation.moved" // the database was copied from another one by atelier move
+
 	IdentityLinked Act = "identity.linked" // a person was linked to an identity at an OpenID provider
 	IdentityLost   Act = "identity.lost"   // the OpenID provider no longer confirms the identity
 )
@@ -107,7 +109,7 @@ var Acts = []Act{
 	BudgetSet, BudgetRemoved,
 	StorageLimitSet,
 	KeysRotated, SealsBegun,
-	BackupMade, BackupRestored,
+	BackupMade, BackupRestored, InstallationMoved,
 	IdentityLinked, IdentityLost,
 }
 

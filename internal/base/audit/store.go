@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strconv"
+	"strings"
 
 	"atelier/internal/base/sqldb"
 )
@@ -65,31 +67,65 @@ func scanRow(s sqldb.Scanner) (r row, err error) {
 // conditions only for the fields of the filter that are set, so that the
 // database can use indexes.
 func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
+	var args sqldb.Args
+	query := f.query(&args)
+	return sqldb.All(ctx, tx, query, args, scanRow)
+}
+
+// query returns the query for the rows that match the filter, newest first. If
+// several persons or acts would match, it combines limited queries, of which
+// each reads an index in the order of the list and ends after Limit rows.
+func (f Filter) query(args *sqldb.Args) string {
+	limit := ` ORDER BY seq DESC LIMIT ` + args.Add(int64(max(f.Limit, 0)))
+	conditions := f.conditions(args)
+
+	parts := []string{``}
+	if f.PersonID != "" {
+		one := args.Add(f.PersonID)
+		parts = []string{` AND person_id = ` + one, ` AND actor_id = ` + one}
+	}
+	if len(f.Acts) > 0 && len(f.Acts) <= maxActParts && f.PersonID == "" && f.CompanyID == "" {
+		parts = nil
+		for _, act := range f.Acts {
+			parts = append(parts, ` AND act = `+args.Add(string(act)))
+		}
+	} else if len(f.Acts) > 0 {
+		conditions += ` AND act IN ` + sqldb.AddList(args, f.Acts)
+	}
+
+	for i, part := range parts {
+		parts[i] = `SELECT ` + columns + ` FROM audit WHERE ` + conditions + part + limit
+		if len(parts) > 1 {
+			parts[i] = `SELECT ` + columns + ` FROM (` + parts[i] + `) AS part` + strconv.Itoa(i)
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return strings.Join(parts, ` UNION `) + limit
+}
+
+// maxActParts is the maximum number of acts that get a query of their own.
+const maxActParts = 8
+
+// conditions returns the SQL conditions for the fields of the filter other than
+// the person and the acts.
+func (f Filter) conditions(args *sqldb.Args) string {
 	before := f.Before
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	var args sqldb.Args
-	query := `SELECT ` + columns + ` FROM audit WHERE seq < ` + args.Add(before)
+	where := `seq < ` + args.Add(before)
 	if f.CompanyID != "" {
-		query += ` AND company_id = ` + args.Add(f.CompanyID)
-	}
-	if f.PersonID != "" {
-		one := args.Add(f.PersonID)
-		// Each half of the union uses its own index.
-		query += ` AND seq IN (SELECT seq FROM audit WHERE person_id = ` + one + ` UNION SELECT seq FROM audit WHERE actor_id = ` + one + `)`
-	}
-	if len(f.Acts) > 0 {
-		query += ` AND act IN ` + sqldb.AddList(&args, f.Acts)
+		where += ` AND company_id = ` + args.Add(f.CompanyID)
 	}
 	if !f.From.IsZero() {
-		query += ` AND at >= ` + args.Add(sqldb.At(f.From))
+		where += ` AND at >= ` + args.Add(sqldb.At(f.From))
 	}
 	if !f.Until.IsZero() {
-		query += ` AND at < ` + args.Add(sqldb.At(f.Until))
+		where += ` AND at < ` + args.Add(sqldb.At(f.Until))
 	}
-	query += ` ORDER BY seq DESC LIMIT ` + args.Add(int64(max(f.Limit, 0)))
-	return sqldb.All(ctx, tx, query, args, scanRow)
+	return where
 }
 
 // pageOfRows returns the rows with numbers above after and up to upTo, in

@@ -24,10 +24,13 @@ type Backend struct {
 	Key      string `yaml:"key"`      // the API key; excludes KeyEnv and KeyFile
 	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key
 	KeyFile  string `yaml:"key_file"` // the file with the API key
-	Parallel int    `yaml:"parallel"` // the number of concurrent runs that one node sends to the backend
+	Pool     string `yaml:"pool"`     // the pool that the backend belongs to; workers can be bound to pools with the setting pools
+	Parallel int    `yaml:"parallel"` // the number of concurrent runs of all nodes together; 0 if it is not set
 	Timeout  Span   `yaml:"timeout"`  // the limit on requests other than the run itself
 	Files    string `yaml:"files"`    // how the backend receives input files: "inline" in the request, or "address" as URLs
 	Origin   string `yaml:"origin"`   // how the results are made: "trained" (a model) or "algorithmic"
+
+	ParallelPerNode int `yaml:"parallel_per_node"` // the number of concurrent runs of one node; 0 if it is not set
 
 	Auth      string       `yaml:"auth"`       // how the key is sent: one of the Auth constants; default: as the engine's servers expect it
 	KeyHeader string       `yaml:"key_header"` // the header with the key, for AuthHeader
@@ -72,11 +75,20 @@ var servers = map[string]string{
 	Cog: "", ComfyUI: "", A1111: "", OpenAI: "", Replicate: "https://api.replicate.com/v1", Fal: "https://queue.fal.run",
 }
 
+// The pools that engines belong to unless the backends file says otherwise.
+const (
+	BuiltinPool = "cpu"     // of the built-in engines
+	DefaultPool = "default" // of a backend that names no pool
+)
+
 // Shipped are the names of the built-in engines. A backend must not have one of
 // these names.
 var Shipped = []string{"image", "speech", "music", "video", "script"}
 
 var backendName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// isPoolName reports whether a pool may have this name.
+func isPoolName(name string) bool { return backendName.MatchString(name) && len(name) <= 64 }
 
 // ReadBackends reads the backends file and the API keys that it refers to. The
 // returned error lists all problems of the file.
@@ -155,8 +167,17 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	if !isHeaderText(b.Key) {
 		bad("key: must contain only printable ASCII characters")
 	}
+	if b.Pool == "" {
+		b.Pool = DefaultPool
+	}
+	if !isPoolName(b.Pool) {
+		bad("pool: must have 1 to 64 lower-case letters, digits and dashes")
+	}
 	if b.Parallel < 0 || b.Parallel > 1000 {
 		bad("parallel: must be from 0 to 1000")
+	}
+	if b.ParallelPerNode < 0 || b.ParallelPerNode > 1000 {
+		bad("parallel_per_node: must be from 0 to 1000")
 	}
 	if b.Timeout < 0 {
 		bad("timeout: must not be negative")

@@ -25,7 +25,7 @@ func readBackends(t *testing.T, text string) (map[string]config.Backend, error) 
 func TestBackends(t *testing.T) {
 	t.Parallel()
 	all, err := readBackends(t, `
-studio: {engine: comfyui, url: "http://10.0.0.5:8188", parallel: 2, timeout: 5s}
+studio: {engine: comfyui, url: "http://10.0.0.5:8188", parallel: 2, timeout: 5s, pool: gpu}
 model: {engine: cog, url: "http://localhost:5000", files: address}
 images: {engine: openai, url: "https://api.example.com/v1", key_env: THE_KEY}
 cloud: {engine: replicate, key_file: key}
@@ -45,6 +45,11 @@ render: {engine: exec, command: [render.sh, --fast], memory: 2GB, origin: traine
 	for name, want := range map[string]string{"images": "from-env", "cloud": "from-file", "queue": "secret", "model": ""} {
 		if got := all[name].Key; got != want {
 			t.Errorf("%s: key = %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"studio": "gpu", "model": "default", "render": "default"} {
+		if got := all[name].Pool; got != want {
+			t.Errorf("%s: pool = %q, want %q", name, got, want)
 		}
 	}
 	if b := all["render"]; !filepath.IsAbs(b.Command[0]) || int64(b.Memory) != 2<<30 || b.Command[1] != "--fast" {
@@ -118,6 +123,8 @@ func TestBackendsThatCannotBe(t *testing.T) {
 		"a: {engine: cog, url: 'http://x', key_file: /no/such}":                         "is empty or cannot be read",
 		"a: {engine: cog, url: 'http://x', key: \"a\\nb\"}":                             "only printable ASCII characters",
 		"a: {engine: cog, url: 'http://x', parallel: -1}":                               "parallel: must be",
+		"a: {engine: cog, url: 'http://x', pool: 'GPU 1'}":                              "pool: must have",
+		"a: {engine: cog, url: 'http://x', parallel_per_node: -1}":                      "parallel_per_node: must be",
 		"a: {engine: cog, url: 'http://x', files: magic}":                               "files: must be",
 		"a: {engine: cog, url: 'http://x', origin: magic}":                              "origin: must be",
 		"a: {engine: cog, url: 'http://x', command: [x]}":                               "command: allowed only with",

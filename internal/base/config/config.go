@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -37,15 +38,17 @@ type Config struct {
 	Tools    string   `help:"Folder with manifests of your own tools." placeholder:"DIR"`
 	Backends string   `help:"YAML file with the model servers that tools run on." placeholder:"FILE"`
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
+	Pools    []string `help:"Pools whose engines this worker executes runs of, such as cpu,gpu (default: all)." placeholder:"POOL,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
-	Connections int    `hidden:"" help:"Maximum number of database connections." default:"16" least:"1"`
+	Connections int    `hidden:"" help:"Maximum number of database connections of this node." default:"16" least:"1"`
 	Signup      string `hidden:"" help:"Who may sign up: open, invite or closed." default:"open" enum:"open,invite,closed"`
 
 	RequireVerifiedEmail bool `hidden:"" help:"Give people with an unverified e-mail address read-only access." default:"false" negatable:""`
 
 	Operators []string `hidden:"" help:"E-mail addresses of the people who may use the operator's page and its API routes, once their address is verified."`
 
+	Pool        Pool        `embed:"" prefix:"database."` // the prefix is the name of the setting Database
 	Log         Log         `embed:"" prefix:"log."`
 	Metrics     Metrics     `embed:"" prefix:"metrics."`
 	Trace       Trace       `embed:"" prefix:"trace."`
@@ -70,6 +73,17 @@ type Config struct {
 	Storage     Storage     `embed:"" prefix:"storage."`
 	Uploads     Uploads     `embed:"" prefix:"uploads."`
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
+}
+
+// Pool has the settings for the connections to PostgreSQL and for its replica.
+// The number of connections is the setting Connections.
+type Pool struct {
+	IdleConnections    int    `hidden:"" help:"Idle connections to PostgreSQL that are kept open." default:"0" least:"0"`
+	ConnectionLifetime Span   `hidden:"" help:"Age at which a connection to PostgreSQL is replaced." default:"1h" least:"1"`
+	ConnectionIdleTime Span   `hidden:"" help:"Time after which an idle connection to PostgreSQL is closed." default:"30m" least:"1"`
+	Replica            string `hidden:"" help:"postgres://… of a streaming replica that answers reports and later pages of lists; empty means none." placeholder:"URL" secret:"url"`
+	ReplicaConnections int    `hidden:"" help:"Maximum number of connections of this node to the replica." default:"8" least:"1"`
+	ReplicaLag         Span   `hidden:"" help:"The replica is not used while it is further behind." default:"5s" least:"1"`
 }
 
 // Log has the settings for logging.
@@ -215,6 +229,24 @@ type Runs struct {
 	Attempts    int    `hidden:"" help:"Number of workers that may die during a run before it fails." default:"2" least:"1"`
 	MaxWait     Span   `hidden:"" help:"How long a run may wait for an engine." default:"24h" least:"1"`
 	OutputBytes Size   `hidden:"" help:"Largest result." default:"1GB" least:"1"`
+
+	PriorityStep   Span     `hidden:"" help:"Head start of a waiting run for each step of its priority; 0 turns priorities off." default:"1m" least:"0"`
+	RolePriorities []string `hidden:"" help:"Priorities of the runs of team roles, -10 to 10 steps, such as manager=2 or COMPANY_ID/manager=2." placeholder:"ROLE=STEPS,…"`
+}
+
+// PrioritiesByRole returns the priorities of team roles by the name of the role,
+// or by the id of a company, a slash and the name of the role.
+func (r Runs) PrioritiesByRole() (map[string]int64, error) {
+	all := map[string]int64{}
+	for _, one := range r.RolePriorities {
+		role, steps, ok := strings.Cut(one, "=")
+		n, err := strconv.ParseInt(steps, 10, 64)
+		if !ok || role == "" || err != nil || n < -10 || n > 10 {
+			return nil, fmt.Errorf("%q must be ROLE=STEPS with -10 to 10 steps", one)
+		}
+		all[role] = n
+	}
+	return all, nil
 }
 
 // Engines has the settings for the engines that execute runs.
@@ -253,6 +285,8 @@ type Retention struct {
 	Results Span `hidden:"" help:"Age at which results are deleted; 0 keeps them." default:"0s" least:"0"`
 	Deleted Span `hidden:"" help:"How long a deleted result can be restored; 0 means not at all." default:"24h" least:"0"`
 	Boards  Span `hidden:"" help:"How long a deleted board can be restored; 0 means forever." default:"720h" least:"0"`
+	Runs    Span `hidden:"" help:"Time after the end of a run at which its inputs and results are erased; 0 keeps them." default:"0s" least:"0"`
+	Events  Span `hidden:"" help:"Age at which the records of webhook deliveries are deleted; 0 keeps them." default:"0s" least:"0"`
 	Orphans Span `hidden:"" help:"Age at which orphaned files are deleted." default:"1h" least:"1"`
 	Every   Span `hidden:"" help:"Interval between the deletions of expired data." default:"10m" least:"1"`
 }
@@ -263,6 +297,10 @@ type Storage struct {
 	TotalBytes    Size `hidden:"" help:"Storage limit of all accounts together; 0 means no limit." default:"0" least:"0"`
 	MinFreeBytes  Size `hidden:"" help:"Free disk space below which uploads and runs are refused; 0 turns this off." default:"1GB" least:"0"`
 	WarnFreeBytes Size `hidden:"" help:"Free disk space below which a warning is logged; 0 turns this off." default:"5GB" least:"0"`
+
+	Presigned         bool   `hidden:"" help:"Send readers of files to the S3 server itself, with a URL that works for a short time." default:"false" negatable:""`
+	PresignedURL      string `name:"presigned-url" hidden:"" help:"URL of the S3 server as clients reach it (default: the endpoint in blobs)."`
+	PresignedLifetime Span   `hidden:"" help:"How long such a URL works, at most 15m." default:"1m" least:"1"`
 }
 
 // Uploads has the limits on resumable uploads.
@@ -293,6 +331,12 @@ type Reporting struct {
 
 // HasRole reports whether this process has the role "api" or "worker".
 func (c *Config) HasRole(role string) bool { return slices.Contains(c.Roles, role) }
+
+// ServesPool reports whether this process executes runs of the engines in a
+// pool, if it is a worker.
+func (c *Config) ServesPool(name string) bool {
+	return len(c.Pools) == 0 || slices.Contains(c.Pools, name)
+}
 
 // DatabaseURL returns the URL of the database: the setting, or by default a
 // SQLite file inside the data folder.
@@ -398,7 +442,7 @@ func (c *Config) CheckSettings() error {
 			bad("metrics.listen", "must be HOST:PORT or off")
 		}
 	}
-	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer, "media.url": c.Media.URL, "policy.moderation_url": c.Policy.ModerationURL} {
+	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer, "media.url": c.Media.URL, "policy.moderation_url": c.Policy.ModerationURL, "storage.presigned_url": c.Storage.PresignedURL} {
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 			bad(name, "must be an http:// or https:// address")
 		}
@@ -430,6 +474,14 @@ func (c *Config) CheckSettings() error {
 			bad("roles", "%q is neither api nor worker", r)
 		}
 	}
+	if _, err := c.Runs.PrioritiesByRole(); err != nil {
+		bad("runs.role_priorities", "%v", err)
+	}
+	for _, name := range c.Pools {
+		if !isPoolName(name) {
+			bad("pools", "%q is not the name of a pool", name)
+		}
+	}
 	if c.Trace.Sample < 0 || c.Trace.Sample > 1 {
 		bad("trace.sample", "must be between 0 and 1")
 	}
@@ -450,8 +502,29 @@ func (c *Config) CheckSettings() error {
 	if total := time.Duration(c.Shutdown.Delay + c.Shutdown.Timeout); total > 30*time.Second {
 		bad("shutdown.timeout", "the sum of shutdown.timeout and shutdown.delay must be at most 30s")
 	}
+	if c.Pool.IdleConnections > c.Connections {
+		bad("database.idle_connections", "must be at most connections")
+	}
+	if address := c.Pool.Replica; address != "" {
+		if !isPostgres(address) {
+			bad("database.replica", "must have the form postgres://…")
+		} else if !isPostgres(c.DatabaseURL()) {
+			bad("database.replica", "requires database to be a postgres:// address")
+		}
+	}
+	if c.Storage.Presigned && !strings.HasPrefix(c.BlobsURL(), "s3:") {
+		bad("storage.presigned", "requires blobs to be an s3:// address")
+	}
+	if life := time.Duration(c.Storage.PresignedLifetime); life < time.Second || life > 15*time.Minute {
+		bad("storage.presigned_lifetime", "must be between 1s and 15m")
+	}
 	c.validateHTTP(bad)
 	return problems.asError()
+}
+
+// isPostgres reports whether address is the URL of a PostgreSQL database.
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
 // eachNumber calls fn with every numeric setting: its name, its value and its

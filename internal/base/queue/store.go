@@ -3,7 +3,9 @@ package queue
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -104,6 +106,41 @@ func reclaimJobs(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (
 func ReturnAll(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE job SET state = 'waiting', attempt = attempt - 1, lease_until = NULL WHERE state = 'running'`)
 	return err
+}
+
+// ListUnfinished returns the jobs that wait or run, oldest first, so that they
+// can be added to the queue of another database. It omits periodic jobs, which
+// a queue adds itself.
+func ListUnfinished(ctx context.Context, tx *sqldb.Tx) (jobs []Job, err error) {
+	if tx.Dialect.Name == "sqlite" {
+		jobs, err = sqldb.All(ctx, tx, `
+			SELECT kind, args, coalesce(unique_key, '') FROM job WHERE state IN ('waiting', 'running') ORDER BY created, rowid`, nil,
+			func(row sqldb.Scanner) (j Job, err error) {
+				var args string
+				err = row.Scan(&j.Kind, &args, &j.Unique)
+				j.Args = []byte(args)
+				return j, err
+			})
+	} else {
+		jobs, err = sqldb.All(ctx, tx, `
+			SELECT kind, CAST(args AS TEXT) FROM river_job WHERE finalized_at IS NULL ORDER BY id`, nil, scanRiverJob)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list unfinished jobs: %w", err)
+	}
+	return slices.DeleteFunc(jobs, func(j Job) bool { return j.Unique == everyKey }), nil
+}
+
+func scanRiverJob(row sqldb.Scanner) (Job, error) {
+	var kind, text string
+	if err := row.Scan(&kind, &text); err != nil {
+		return Job{}, err
+	}
+	var stored payload
+	if err := json.Unmarshal([]byte(text), &stored); err != nil {
+		return Job{}, fmt.Errorf("decode the arguments of a %s job: %w", kind, err)
+	}
+	return Job{Kind: kind, Args: []byte(stored.Args), Unique: stored.Key}, nil
 }
 
 // addPeriodic adds the next job of a periodic kind if it is due. The table

@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,11 @@ type Table struct {
 	Key []string
 	// Columns are the other columns that the seal covers.
 	Columns []string
+	// Booleans are the names in Columns that have the type BOOLEAN. As text, a
+	// boolean is 1 or 0 on SQLite, and true or false on PostgreSQL. A seal with
+	// either form is valid, because a row may come from the other database (see
+	// package move).
+	Booleans []string
 }
 
 // SealOf returns the seal of a row. values are the values of Key and then of
@@ -110,7 +116,25 @@ func (t Table) ChangeRows(ctx context.Context, tx *sqldb.Tx, where string, args 
 }
 
 func (t Table) sealFits(tx *sqldb.Tx, r row) bool {
-	return hmac.Equal([]byte(r.seal), []byte(t.SealOf(tx, r.values...)))
+	if hmac.Equal([]byte(r.seal), []byte(t.SealOf(tx, r.values...))) {
+		return true
+	}
+	return len(t.Booleans) > 0 && hmac.Equal([]byte(r.seal), []byte(t.SealOf(tx, t.otherForm(r.values)...)))
+}
+
+// otherBoolean maps the text of a boolean on one database to that on the other.
+var otherBoolean = map[string]string{"1": "true", "0": "false", "true": "1", "false": "0"}
+
+// otherForm returns the values with booleans as the other database writes them.
+func (t Table) otherForm(values []string) []string {
+	other := slices.Clone(values)
+	for i, name := range t.Columns {
+		at := len(t.Key) + i
+		if text, ok := otherBoolean[values[at]]; ok && slices.Contains(t.Booleans, name) {
+			other[at] = text
+		}
+	}
+	return other
 }
 
 func (t Table) rowName(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }

@@ -125,7 +125,7 @@ func TestIntegrityFindsDamage(t *testing.T) {
 	}
 	// The page of an index: without the schema the file cannot be opened, and
 	// without a table its rows cannot be read.
-	page, err := sqldb.One[int64](t.Context(), dbtest.Open(t, "sqlite://"+path), `SELECT rootpage FROM sqlite_master WHERE name = 'ledger_entry_time'`)
+	page, err := sqldb.One[int64](t.Context(), dbtest.Open(t, "sqlite://"+path), `SELECT rootpage FROM sqlite_master WHERE name = 'ledger_entry_moved'`)
 	if err != nil {
 		t.Fatal(err)
 	}

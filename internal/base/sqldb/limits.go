@@ -103,13 +103,20 @@ func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn f
 	deadline, _ := limited.Deadline() // set by boundContext
 	limit := time.Until(deadline)
 	defer func() { db.noticeOutcome(ctx, limit, err) }()
+	return runTransactionOn(ctx, limited, db.pool, o, fn)
+}
+
+// runTransactionOn is runTransaction on a connection of any pool, and does not
+// record whether the server responds.
+func runTransactionOn(ctx, limited context.Context, pool *pgxpool.Pool, o pgx.TxOptions, fn func(pgx.Tx) error) error {
+	deadline, _ := limited.Deadline()
 	if own, ok := ctx.Deadline(); ok && !own.After(deadline) {
 		// The caller's context has an earlier deadline. That deadline should
 		// end the statement, because its error contains the reason. So the
 		// deadline of the connection is set to a later time.
 		deadline = own.Add(stalledLimit)
 	}
-	c, err := db.pool.Acquire(limited)
+	c, err := pool.Acquire(limited)
 	if err != nil {
 		return err
 	}

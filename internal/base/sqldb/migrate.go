@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
-	"syscall"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -19,6 +21,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"atelier/internal/base/failpoint"
+	"atelier/internal/base/osfile"
 )
 
 //go:embed migrations/*.sql
@@ -36,8 +39,16 @@ var ErrNewer = errors.New("a newer version of atelier has migrated this database
 // the number of migrations that it applied. Several processes may call it at
 // the same time: one process migrates and the other processes wait. Each
 // migration is one transaction, so after a crash the next call continues with
-// the first migration that is missing.
+// the first migration that is missing. On PostgreSQL, indexes on large tables
+// are built without a transaction (see prepareIndexes).
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
+	if err := db.checkMoved(ctx); err != nil {
+		return 0, err
+	}
+	return db.applyMigrations(ctx)
+}
+
+func (db *DB) applyMigrations(ctx context.Context) (steps int, err error) {
 	if db.readOnly {
 		return 0, errReadOnly
 	}
@@ -60,6 +71,9 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	}
 	defer conn.Close()
 	if err := checkVersion(ctx, p); err != nil {
+		return 0, err
+	}
+	if err := prepareIndexes(ctx, pool); err != nil {
 		return 0, err
 	}
 	for {
@@ -96,6 +110,9 @@ var ErrNone = errors.New("this database contains no Atelier installation")
 // CheckMigrated returns an error unless the schema has exactly this release's
 // version. It writes nothing.
 func (db *DB) CheckMigrated(ctx context.Context) error {
+	if err := db.checkMoved(ctx); err != nil {
+		return err
+	}
 	have, err := db.stepsTaken(ctx)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
@@ -214,17 +231,106 @@ func migrationProvider(db *DB, pool *pgxpool.Pool) (*goose.Provider, *sql.DB, er
 	return p, conn, nil
 }
 
+// invalidIndexes lists the indexes of this schema whose construction was
+// interrupted or has not ended.
+const invalidIndexes = `
+	SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+	WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname`
+
+// concurrentIndex finds the names of the indexes that migrations build without
+// a lock on the table.
+var concurrentIndex = regexp.MustCompile(`(?i)\bCREATE\s+INDEX\s+CONCURRENTLY\s+IF\s+NOT\s+EXISTS\s+(\w+)`)
+
+// prepareIndexes drops indexes of migrations whose construction was
+// interrupted, so that the migration that creates them can be repeated. It does
+// nothing on SQLite. The caller must hold the lock of the migrations.
+//
+// A plain CREATE INDEX of PostgreSQL locks the table against writes until the
+// index is complete, which takes minutes for a large table. Therefore the
+// migrations of tables that grow with the runs create their indexes with CREATE
+// INDEX CONCURRENTLY IF NOT EXISTS, outside of a transaction. If that is
+// interrupted, an invalid index remains. TestLargeTablesStayWritable checks the
+// migrations.
+func prepareIndexes(ctx context.Context, pool *pgxpool.Pool) error {
+	if pool == nil {
+		return nil
+	}
+	ours, err := concurrentIndexes()
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	rows, err := pool.Query(ctx, invalidIndexes)
+	if err != nil {
+		return fmt.Errorf("find invalid indexes: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("find invalid indexes: %w", err)
+	}
+
+	for _, name := range names {
+		if !slices.Contains(ours, name) { // somebody else may be building it now
+			continue
+		}
+		if _, err := pool.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+pgx.Identifier{name}.Sanitize()); err != nil {
+			return fmt.Errorf("drop invalid index %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// concurrentIndexes returns the names of the indexes that migrations build
+// without a lock on the table.
+func concurrentIndexes() (names []string, err error) {
+	steps := stepsFor(dialectPostgres)
+	files, err := fs.ReadDir(steps, ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		text, err := fs.ReadFile(steps, f.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range concurrentIndex.FindAllSubmatch(text, -1) {
+			names = append(names, string(match[1]))
+		}
+	}
+	return names, nil
+}
+
+// lockRetry is how often a process asks for the lock of the migrations while
+// another process has it.
+const lockRetry = 200 * time.Millisecond
+
 // lockMigrations ensures that only one process at a time changes the schema.
 // The lock is released if the process dies.
+//
+// On PostgreSQL a process that waits asks again and again, because a statement
+// that waits for the lock has a snapshot of the database, and CREATE INDEX
+// CONCURRENTLY waits for all snapshots: the two would wait for each other
+// forever, and PostgreSQL would not notice.
 func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock func(), err error) {
 	if pool != nil {
 		c, err := pool.Acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := c.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
-			c.Release()
-			return nil, err
+		for {
+			var locked bool
+			if err := c.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(migrationLock)).Scan(&locked); err != nil {
+				c.Release()
+				return nil, err
+			}
+			if locked {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				c.Release()
+				return nil, ctx.Err()
+			case <-time.After(lockRetry):
+			}
 		}
 		return func() {
 			_, _ = c.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(migrationLock))
@@ -235,7 +341,7 @@ func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock fun
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	if err := osfile.Lock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { f.Close() }, nil

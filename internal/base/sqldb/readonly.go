@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"syscall"
 
 	"atelier/internal/base/fault"
 )
@@ -33,8 +32,8 @@ var (
 )
 
 // dmsByte is the offset of the byte that every process with an open index has
-// locked. It is UNIX_SHM_DMS in SQLite's os_unix.c: the byte after the 8 lock
-// bytes that begin at (22+8)*4.
+// locked. It is UNIX_SHM_DMS in SQLite's os_unix.c, and WIN_SHM_DMS in os_win.c:
+// the byte after the 8 lock bytes that begin at (22+8)*4.
 const dmsByte = 128
 
 // openSQLiteReadOnly opens the database at path without changing any file.
@@ -91,11 +90,11 @@ func inUse(index string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: dmsByte, Len: 1}
-	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil {
+	locked, err := isLocked(f, dmsByte)
+	if err != nil {
 		return false, fmt.Errorf("check whether %s is locked: %w", index, err)
 	}
-	return lock.Type != syscall.F_UNLCK, nil
+	return locked, nil
 }
 
 // stillFiles describes the files of a database that no process has open.

@@ -66,6 +66,13 @@ type Options struct {
 	// MaxConns is the maximum number of connections. On SQLite it limits only
 	// the connections for read transactions.
 	MaxConns int
+	// IdleConns is the number of idle connections to PostgreSQL that are kept
+	// open, ready for the next requests.
+	IdleConns int
+	// ConnLifetime is the age at which a connection to PostgreSQL is replaced,
+	// and ConnIdleTime is the time after which an idle one is closed. Zero means
+	// the default of pgx: an hour, and half an hour.
+	ConnLifetime, ConnIdleTime time.Duration
 	// Now is the local clock.
 	Now func() time.Time
 	// Follow makes Tx.Now and DB.Now return the time of the PostgreSQL server,
@@ -87,12 +94,13 @@ type Options struct {
 type DB struct {
 	Dialect Dialect
 
-	now    func() time.Time
-	clock  *clock        // clock of the PostgreSQL server; nil if the local clock is used
-	pool   *pgxpool.Pool // nil on SQLite
-	lite   *sqlite       // nil on PostgreSQL
-	source string        // URL of the PostgreSQL database, or path of the SQLite file
-	trace  func(query string, args []any)
+	now     func() time.Time
+	clock   *clock        // clock of the PostgreSQL server; nil if the local clock is used
+	pool    *pgxpool.Pool // nil on SQLite
+	lite    *sqlite       // nil on PostgreSQL
+	replica *replica      // nil without a replica
+	source  string        // URL of the PostgreSQL database, or path of the SQLite file
+	trace   func(query string, args []any)
 
 	readOnly  bool
 	sealKey   []byte        // key for Tx.SealTexts
@@ -110,12 +118,12 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		readOnly:  o.ReadOnly,
 		operation: cmp.Or(o.Limit, operationLimit),
 	}
-	scheme, rest, _ := strings.Cut(address, "://")
+	scheme, _, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "sqlite":
-		path, err := url.PathUnescape(rest)
-		if err != nil || path == "" {
-			return nil, fmt.Errorf("the database address must have the form sqlite:///path")
+		path, err := sqlitePath(address)
+		if err != nil {
+			return nil, err
 		}
 		db.Dialect = dialectSQLite
 		db.source = path
@@ -135,6 +143,9 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 			return nil, errors.New("the database address is not a valid postgres:// URL")
 		}
 		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations use several connections at the same time
+		conf.MinIdleConns = int32(min(o.IdleConns, int(conf.MaxConns)))
+		conf.MaxConnLifetime = cmp.Or(o.ConnLifetime, conf.MaxConnLifetime)
+		conf.MaxConnIdleTime = cmp.Or(o.ConnIdleTime, conf.MaxConnIdleTime)
 		limitPool(conf)
 		db.Dialect = dialectPostgres
 		db.pool, err = pgxpool.NewWithConfig(ctx, conf)
@@ -158,12 +169,25 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
+// sqlitePath returns the path of the SQLite database at a URL.
+func sqlitePath(address string) (string, error) {
+	escaped, ok := strings.CutPrefix(address, "sqlite://")
+	path, err := url.PathUnescape(escaped)
+	if err != nil || !ok || path == "" {
+		return "", errors.New("the database address must have the form sqlite:///path")
+	}
+	return path, nil
+}
+
 // Close closes all connections. The database must no longer be in use. Further
 // calls have no effect.
 func (db *DB) Close() {
 	db.closing.Do(func() {
 		if db.lite != nil {
 			db.lite.closeAll()
+		}
+		if db.replica != nil {
+			db.replica.closeReplica()
 		}
 		if db.pool != nil {
 			db.pool.Close()

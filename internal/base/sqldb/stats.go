@@ -10,6 +10,8 @@ type Stats struct {
 	// or, on SQLite, for another writer. Waited is the total time of all waits.
 	Waits  int64
 	Waited time.Duration
+	// Replica is the use of the replica; all zero without one.
+	Replica ReplicaStats
 }
 
 // Stats returns the current use of the connections.
@@ -19,11 +21,12 @@ func (db *DB) Stats() Stats {
 	}
 	s := db.pool.Stat()
 	return Stats{
-		Busy:   int(s.AcquiredConns()),
-		Idle:   int(s.IdleConns()),
-		Max:    int(s.MaxConns()),
-		Waits:  s.EmptyAcquireCount(),
-		Waited: s.EmptyAcquireWaitTime(),
+		Busy:    int(s.AcquiredConns()),
+		Idle:    int(s.IdleConns()),
+		Max:     int(s.MaxConns()),
+		Waits:   s.EmptyAcquireCount(),
+		Waited:  s.EmptyAcquireWaitTime(),
+		Replica: db.replica.readStats(),
 	}
 }
 

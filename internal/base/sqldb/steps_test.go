@@ -313,3 +313,19 @@ func TestLedgerHistoryStep(t *testing.T) {
 		}
 	})
 }
+
+// TestPoolsStep has people wait in a database of the release before step 27.
+// They keep their turns.
+func TestPoolsStep(t *testing.T) {
+	eachOldDatabase(t, 26, func(t *testing.T, db oldDatabase) {
+		for _, name := range []string{"anna", "bert", "carl", "dora"} {
+			db.mustExec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 1)`, name)
+		}
+		db.mustExec(`INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ('image', 'anna', 30, 2), ('image', 'bert', 10, 1), ('image', 'carl', 0, 1), ('image', 'dora', 20, 0)`)
+		db.upgrade()
+		got := db.readTexts(`SELECT person_id FROM run_turn WHERE engine = 'image' AND waiting > 0 ORDER BY since - head_start, person_id`)
+		if want := []string{"carl", "bert", "anna"}; !slices.Equal(got, want) {
+			t.Errorf("the next people are %v, want %v", got, want)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package telemetry
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,10 +56,41 @@ func Registry(version string) *prometheus.Registry {
 	return r
 }
 
-// ServeMetrics serves /metrics on a listener until ctx ends. track is called
-// when the state of a connection changes (see http.Server.ConnState).
-func ServeMetrics(ctx context.Context, l net.Listener, track func(net.Conn, http.ConnState), r *prometheus.Registry) error {
+// Document is a JSON document that ServeMetrics serves beside the metrics.
+type Document struct {
+	Path string
+	// Read returns a value for the document. ok is false if the value is
+	// unavailable at the moment.
+	Read func() (value any, ok bool)
+}
+
+// ServeHTTP implements http.Handler.
+func (d Document) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	value, ok := d.Read()
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusServiceUnavailable
+		value = map[string]string{"error": "The database does not respond."}
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Errorf("encode %s: %w", d.Path, err)) // the values of documents are plain structs
+	}
+
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // the client may have disconnected
+}
+
+// ServeMetrics serves /metrics and other documents on a listener until ctx ends.
+// track is called when the state of a connection changes (see
+// http.Server.ConnState).
+func ServeMetrics(ctx context.Context, l net.Listener, track func(net.Conn, http.ConnState), r *prometheus.Registry, documents ...Document) error {
 	mux := http.NewServeMux()
+	for _, d := range documents {
+		mux.Handle("GET "+d.Path, d)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
 	srv := &http.Server{
 		Handler:           mux,

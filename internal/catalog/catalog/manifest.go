@@ -18,6 +18,7 @@ const (
 	maxTokens   = 1_000_000
 	maxResults  = 64 // limit of the API
 	maxPosition = 1_000_000
+	maxPriority = 10
 	maxTextLen  = 100_000
 	maxSide     = 100_000 // in pixels
 
@@ -52,6 +53,7 @@ func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bo
 		Output:      r.readOutput(o),
 		Engine:      r.readEngine(o),
 		Timeout:     o.readDuration("timeout", defaultTimeout, time.Second, maxTimeout),
+		Priority:    o.readInteger("priority", 0, -maxPriority, maxPriority),
 		Visibility:  r.readVisibility(o),
 	}
 	if o.requireKey("name") != nil && strings.TrimSpace(t.Name) == "" {

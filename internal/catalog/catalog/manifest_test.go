@@ -99,6 +99,7 @@ func TestProblems(t *testing.T) {
 		{"output type", strings.Replace(manifest, "IMG", "PICTURE", 1), "output.type: must be one of"},
 		{"output mime", strings.Replace(manifest, "image/png", "video/mp4", 1), "video/mp4 is not a mime type of IMG"},
 		{"engine", strings.Replace(manifest, "{name: script}", "{name: ../x}", 1), "engine.name: must be the name of an engine"},
+		{"priority", manifest + "priority: 11", "dir/x.yaml:5:11: priority: must be between -10 and 10"},
 		{"timeout", manifest + "timeout: soon", "timeout: must be a duration"},
 		{"long timeout", manifest + "timeout: 25h", "timeout: must be between 1s and 24h0m0s"},
 		{"unknown tag", manifest + "tags: [nope]", "dir/x.yaml:5:8: tags: there is no tag nope"},

@@ -39,6 +39,7 @@ type Tool struct {
 	Output      Output
 	Engine      Engine
 	Timeout     time.Duration
+	Priority    int64 // of its runs among waiting runs; 0 is normal, higher comes earlier
 	Visibility  Visibility
 	Fields      []Field
 

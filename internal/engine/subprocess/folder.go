@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
+	"atelier/internal/base/osfile"
 	"atelier/internal/engine"
 )
 
@@ -72,7 +72,7 @@ func lockFolder(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := osfile.TryLock(lock); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
@@ -166,7 +166,7 @@ func (f *Folder) openRegular(name string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
-	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK, because opening a pipe must not block
+	file, err := f.root.OpenFile(name, os.O_RDONLY|osfile.NonBlocking, 0) // O_NONBLOCK, because opening a pipe must not block
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (f *Folder) openRegular(name string) (*os.File, error) {
 
 // ListEntries returns all entries of a sub-folder, sorted by name.
 func (f *Folder) ListEntries(sub string) ([]fs.DirEntry, error) {
-	dir, err := f.root.OpenFile(sub, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	dir, err := f.root.OpenFile(sub, os.O_RDONLY|osfile.NonBlocking|osfile.Directory, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func Sweep(parent string) error {
 func removeUnlocked(dir string) error {
 	lock, err := lockFolder(dir)
 	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // the folder is in use, no longer exists, or belongs to another user
+	case errors.Is(err, osfile.ErrLocked), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // the folder is in use, no longer exists, or belongs to another user
 		return nil
 	case err != nil:
 		return err

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -22,6 +21,9 @@ const usageInterval = 500 * time.Millisecond
 // error is an *Exit.
 func Run(ctx context.Context, p Program) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := checkSystem(); err != nil {
 		return err
 	}
 	if !filepath.IsAbs(p.Path) {
@@ -131,10 +133,6 @@ func (k *runningProgram) startProcess() (*os.Process, error) {
 	return nil, err
 }
 
-// killGroup kills all processes of a process group. leader is the id of its
-// first process.
-func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) } // fails if no process is left
-
 var errFolder = errors.New("the job's working folder exceeded the size limit")
 
 // watchUsage measures the size of the folder at intervals until the program
@@ -170,7 +168,7 @@ func (k *runningProgram) exitError(ctx, life context.Context) error {
 	}
 	e := &Exit{Code: k.state.ExitCode(), Why: "the program ended with " + k.state.String(), Tail: k.streams.tail.String()}
 	limits := k.program.Limits
-	switch signal := k.endSignal(); {
+	switch {
 	case errors.Is(context.Cause(life), errFolder), limits.Folder > 0 && k.usage.total > limits.Folder:
 		e.limit = true
 		e.Why = errFolder.Error()
@@ -178,18 +176,9 @@ func (k *runningProgram) exitError(ctx, life context.Context) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case signal == syscall.SIGXFSZ, limits.File > 0 && k.usage.largest >= limits.File:
+	case endedByFileLimit(k.state), limits.File > 0 && k.usage.largest >= limits.File:
 		e.limit = true
 		e.Why = "the program exceeded the file size limit and ended with " + k.state.String()
 	}
 	return e
-}
-
-// endSignal returns the signal that ended the program, or 0 if the program
-// exited by itself.
-func (k *runningProgram) endSignal() syscall.Signal {
-	if s, ok := k.state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		return s.Signal()
-	}
-	return 0
 }

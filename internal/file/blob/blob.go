@@ -26,6 +26,7 @@ import (
 	"io"
 	"iter"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -142,6 +143,9 @@ func Open(ctx context.Context, address string, o Options) (Store, error) {
 }
 
 func openAddress(ctx context.Context, address string, o Options) (Store, error) {
+	if folder, ok := volumePath(address); ok {
+		return openFolder(folder, o)
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		// The error of url.Parse repeats the URL, which may contain a password
@@ -154,10 +158,7 @@ func openAddress(ctx context.Context, address string, o Options) (Store, error) 
 		if u.Host != "" || u.User != nil || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
 			return nil, errors.New("the address of a folder must be file:///path, without host, query or fragment")
 		}
-		if o.ReadOnly {
-			return openDiskReadOnly(u.Path)
-		}
-		return openDisk(u.Path, o.SkipSync)
+		return openFolder(u.Path, o)
 	case "s3":
 		a, err := parseS3(u)
 		if err != nil {
@@ -166,6 +167,22 @@ func openAddress(ctx context.Context, address string, o Options) (Store, error) 
 		return openS3(ctx, a, o.AccessKey, o.SecretKey)
 	}
 	return nil, errors.New("the address must start with file:// or s3://")
+}
+
+// volumePath returns the path of an address such as file://C:\files or
+// file:///C:/files, which is no valid URL or has a slash too many. Paths begin
+// with a volume on Windows only.
+func volumePath(address string) (string, bool) {
+	rest, ok := strings.CutPrefix(address, "file://")
+	path := filepath.FromSlash(strings.TrimPrefix(rest, "/"))
+	return path, ok && filepath.VolumeName(path) != ""
+}
+
+func openFolder(path string, o Options) (Store, error) {
+	if o.ReadOnly {
+		return openDiskReadOnly(path)
+	}
+	return openDisk(path, o.SkipSync)
 }
 
 const (

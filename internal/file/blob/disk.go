@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"atelier/internal/base/failpoint"
+	"atelier/internal/base/osfile"
 )
 
 // The two sub-folders of a store: dataDir contains the values and tmpDir
@@ -148,7 +149,7 @@ func (d *disk) syncFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(osfile.SyncFolder(f), f.Close())
 }
 
 func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, Info, error) {

@@ -7,14 +7,16 @@ import (
 	"hash"
 	"io"
 	"os"
+
+	"atelier/internal/base/osfile"
 )
 
 // spoolBuffer is the size of a spool's memory buffer, in bytes.
 const spoolBuffer = 32 << 10
 
 // spool buffers one part of a value at a time: a short part in memory, a
-// longer one in a file of the system's temporary folder. The file is unlinked
-// at once, so the system deletes it even if the process is killed. If a client
+// longer one in a file of the system's temporary folder. The file has no
+// name, so the system deletes it even if the process is killed. If a client
 // stops sending, its upload occupies one small buffer and at most one part on
 // disk.
 type spool struct {
@@ -76,15 +78,11 @@ func readBlock(r io.Reader, p []byte) (n int, ended bool, err error) {
 // none.
 func (s *spool) appendToFile(p []byte) error {
 	if s.file == nil {
-		f, err := os.CreateTemp("", "atelier-upload-")
+		f, err := osfile.CreateUnnamed("", "atelier-upload-")
 		if err != nil {
 			return storageError("spool an upload", err)
 		}
-
 		s.file = f
-		if err := os.Remove(f.Name()); err != nil {
-			return storageError("spool an upload", err)
-		}
 	}
 	if _, err := s.file.WriteAt(p, s.size); err != nil {
 		return storageError("spool an upload", err)
@@ -107,6 +105,6 @@ func (s *spool) sha256Hex() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 // closeFile closes the temporary file, if there is one.
 func (s *spool) closeFile() {
 	if s.file != nil {
-		_ = s.file.Close() // an error is ignored, because the file is already unlinked
+		_ = s.file.Close() // an error is ignored, because the system deletes the file
 	}
 }

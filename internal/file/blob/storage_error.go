@@ -7,11 +7,8 @@ import (
 	"syscall"
 
 	"atelier/internal/base/fault"
+	"atelier/internal/base/osfile"
 )
-
-// diskFullErrors are the system errors for a disk or disk quota without free
-// space.
-var diskFullErrors = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}
 
 // diskFailureErrors are the system errors for a disk or a mounted file system
 // that is not usable now.
@@ -29,7 +26,7 @@ func storageError(doing string, err error) error {
 	switch {
 	case !ok:
 		return wrapped
-	case slices.Contains(diskFullErrors, number):
+	case osfile.IsDiskFull(err):
 		return fault.New(fault.Unavailable, "The file storage is full.").Because(wrapped)
 	case slices.Contains(diskFailureErrors, number):
 		return fault.New(fault.Unavailable, "The service can't use its file storage. Try again shortly.").Because(wrapped)

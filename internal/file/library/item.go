@@ -91,7 +91,7 @@ func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter
 		return nil, err
 	}
 
-	err = l.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err = sqldb.ReadList(ctx, l.DB, after == nil, func(tx *sqldb.Tx) error {
 		all = nil
 		// There is one query per account: each uses an index in list order,
 		// while a query over all accounts would sort all of their rows.

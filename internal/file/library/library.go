@@ -44,6 +44,8 @@ type Library struct {
 	// hour. A program that stores content or resolves a reference must commit
 	// the row that needs it within that time.
 	OrphanAge time.Duration
+
+	orphanWalk walk
 }
 
 // Retention is how long files are kept.
@@ -168,7 +170,7 @@ func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accoun
 	if !canSee(p, accountID) {
 		return nil, errNoAccount
 	}
-	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+	err = sqldb.ReadList(ctx, l.DB, after == nil, func(tx *sqldb.Tx) (err error) {
 		all, err = asset.Uploads(ctx, tx, accountID, medium, after, limit)
 		return err
 	})

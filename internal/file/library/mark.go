@@ -21,7 +21,7 @@ const maxMarks = 10_000
 
 // ListMarks counts the items that ListItems lists for a filter, and returns
 // places in that list: one for each number of items in every, which must be at
-// least 2.
+// least 2. The count may be a few seconds old.
 func (l *Library) ListMarks(ctx context.Context, p principal.Principal, f Filter, every int64) (total int64, marks []Mark, err error) {
 	f, isEmpty, err := f.normalize(p)
 	if err != nil || isEmpty {
@@ -30,7 +30,7 @@ func (l *Library) ListMarks(ctx context.Context, p principal.Principal, f Filter
 
 	var ends []numberedItem
 	step := every
-	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+	err = l.DB.ReadStale(ctx, func(tx *sqldb.Tx) (err error) {
 		total, err = countItems(ctx, tx, p.PersonID, p.AccountIDs(), f)
 		if err != nil {
 			return err

@@ -45,11 +45,43 @@ func scanOne[T any](row sqldb.Scanner) (v T, err error) {
 	return v, err
 }
 
-// unownedAfter returns the IDs of a batch of unowned files with IDs above id,
-// in ascending order.
-func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
-	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id > $2 AND `+unowned+` ORDER BY id LIMIT $3`,
-		[]any{before.UnixMicro(), id, sweepBatch}, scanOne[string])
+// leavingQuery finds the unowned files that are marked as deleted. The index
+// asset_leaving has only these files until their content is deleted.
+const leavingQuery = `SELECT id FROM asset WHERE id > $2 AND asset.released IS NOT NULL AND ` + unowned + ` ORDER BY id LIMIT $3`
+
+// leavingAfter returns the IDs of a batch of unowned files that are marked as
+// deleted, with IDs above id, in ascending order.
+func leavingAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
+	return sqldb.All(ctx, tx, leavingQuery, []any{before.UnixMicro(), id, sweepBatch}, scanOne[string])
+}
+
+// unsweptQuery finds ended runs with input files that the sweep has not looked
+// at. The index run_input_unswept has only these inputs and those of recent and
+// pending runs.
+const unsweptQuery = `
+	SELECT DISTINCT i.run_id FROM run_input i JOIN run n ON n.id = i.run_id
+	WHERE NOT i.swept AND i.run_id > $2 AND n.status <> 'pending' AND n.created < $1 ORDER BY i.run_id LIMIT $3`
+
+// unsweptAfter returns the IDs of a batch of ended runs that were created before
+// the given time and have input files that the sweep has not looked at, with
+// IDs above id, in ascending order. The input files are not younger than their
+// run.
+func unsweptAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
+	return sqldb.All(ctx, tx, unsweptQuery, []any{before.UnixMicro(), id, sweepBatch}, scanOne[string])
+}
+
+// unsweptInputs returns the IDs of the input files of runs that the sweep has
+// not looked at, without duplicates.
+func unsweptInputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) ([]string, error) {
+	in, args := sqldb.In(runIDs)
+	return sqldb.All(ctx, tx, `SELECT DISTINCT asset_id FROM run_input WHERE NOT swept AND run_id IN `+in+` ORDER BY asset_id`, args, scanOne[string])
+}
+
+// markSwept records that the sweep has looked at the input files of runs.
+func markSwept(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+	in, args := sqldb.In(runIDs)
+	_, err := tx.Exec(ctx, `UPDATE run_input SET swept = TRUE WHERE NOT swept AND run_id IN `+in, args...)
+	return err
 }
 
 // stillUnowned locks the files among ids that are still unowned, and returns

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"atelier/internal/base/failpoint"
@@ -43,10 +44,13 @@ func (l *Library) SweepFiles(ctx context.Context) error {
 	}
 
 	d := blobDeletion{blobs: l.Blobs}
-	if err := l.sweepUnowned(ctx, &d); err != nil {
+	if err := l.sweepDeleted(ctx, &d); err != nil {
 		return fmt.Errorf("sweep files: %w", err)
 	}
-	if err := l.sweepOrphans(ctx, &d, ingest.Folder, unreferencedKeys); err != nil {
+	if err := l.sweepInputs(ctx, &d); err != nil {
+		return fmt.Errorf("sweep input files: %w", err)
+	}
+	if err := l.orphanWalk.do(l.DB.Now, func() error { return l.sweepOrphans(ctx, &d, ingest.Folder, unreferencedKeys) }); err != nil {
 		return fmt.Errorf("sweep file contents: %w", err)
 	}
 	if err := l.sweepOrphans(ctx, &d, PreviewFolder, unusedPreviewKeys); err != nil {
@@ -76,32 +80,69 @@ func (l *Library) expireOlderThan(ctx context.Context, table string, maxAge time
 	}
 }
 
-// sweepUnowned deletes the content of files without an owner.
-func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
+// sweepDeleted deletes the content of deleted files that nothing refers to any
+// more.
+func (l *Library) sweepDeleted(ctx context.Context, d *blobDeletion) error {
 	before := l.orphanTime()
+	find := func(tx *sqldb.Tx, last string) ([]string, error) { return leavingAfter(ctx, tx, last, before) }
+	return l.sweepBatches(ctx, d, find, func(tx *sqldb.Tx, fileIDs []string) ([]string, error) {
+		return removeUnowned(ctx, tx, fileIDs, before)
+	})
+}
+
+// sweepInputs deletes the content of files that were sent with a run, once the
+// run has ended. Input files that are uploads or results stay until they are
+// deleted, and files that another pending run uses until that run has ended.
+// Each run is looked at once.
+func (l *Library) sweepInputs(ctx context.Context, d *blobDeletion) error {
+	before := l.orphanTime()
+	find := func(tx *sqldb.Tx, last string) ([]string, error) { return unsweptAfter(ctx, tx, last, before) }
+	return l.sweepBatches(ctx, d, find, func(tx *sqldb.Tx, runIDs []string) (keys []string, err error) {
+		fileIDs, err := unsweptInputs(ctx, tx, runIDs)
+		if err != nil {
+			return nil, err
+		}
+		for batch := range slices.Chunk(fileIDs, sweepBatch) {
+			some, err := removeUnowned(ctx, tx, batch, before)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, some...)
+		}
+		return keys, markSwept(ctx, tx, runIDs)
+	})
+}
+
+// sweepBatches calls remove in a transaction with each batch of IDs that find
+// returns, and then deletes the blobs whose keys remove returns. find gets the
+// last ID of the previous batch. While a backup is running, nothing is deleted;
+// a later call deletes the content.
+func (l *Library) sweepBatches(ctx context.Context, d *blobDeletion,
+	find func(tx *sqldb.Tx, last string) ([]string, error), remove func(tx *sqldb.Tx, ids []string) (keys []string, err error)) error {
 	for last := ""; ; {
-		var ids []string
+		var found []string
 		err := l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-			ids, err = unownedAfter(ctx, tx, last, before)
+			found, err = find(tx, last)
 			return err
 		})
-		if err != nil || len(ids) == 0 {
+		if err != nil || len(found) == 0 {
 			return err
 		}
 
-		last = ids[len(ids)-1]
+		last = found[len(found)-1]
 		var keys []string
 		held := false
 		err = l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			keys = nil
 			held, err = hasSweepHold(ctx, tx)
 			if err != nil || held {
 				return err
 			}
 
-			keys, err = removeUnowned(ctx, tx, ids, before)
+			keys, err = remove(tx, found)
 			return err
 		})
-		if err != nil || held { // while a backup is running, nothing is deleted; a later call deletes the content
+		if err != nil || held {
 			return err
 		}
 
@@ -110,6 +151,31 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 			return err
 		}
 	}
+}
+
+// walk limits how often a store with many files is listed. A list of all files
+// costs as much as there are files, while orphans are rare: only a crash leaves
+// them behind.
+type walk struct {
+	next atomic.Int64 // time before which the store is not listed again, in nanoseconds since 1970
+}
+
+const (
+	longWalk  = time.Minute // a shorter walk may be repeated at once
+	walkPause = 20          // after a long walk, the next one may begin when this multiple of its duration has passed
+)
+
+// do calls list, unless the pause after a long call has not ended.
+func (w *walk) do(now func() time.Time, list func() error) error {
+	started := now()
+	if started.UnixNano() < w.next.Load() {
+		return nil
+	}
+	err := list()
+	if took := now().Sub(started); took > longWalk {
+		w.next.Store(started.Add(walkPause * took).UnixNano())
+	}
+	return err
 }
 
 // removeUnowned marks the files among ids that are still unowned as gone,

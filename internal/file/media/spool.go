@@ -9,9 +9,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"syscall"
 
 	"atelier/internal/base/fault"
+	"atelier/internal/base/osfile"
 )
 
 // spoolMemory is the maximum size, in bytes, of a file that is kept in memory
@@ -129,10 +129,7 @@ func (c *spooledCleaner) spoolFile() (io.ReaderAt, int64, error) {
 	case size < spoolMemory:
 		return bytes.NewReader(head.Bytes()), size, nil
 	}
-	if c.file, err = os.CreateTemp("", "atelier-media-"); err != nil {
-		return nil, 0, spoolError(err)
-	}
-	if err := os.Remove(c.file.Name()); err != nil { // the system then deletes the file even if the process is killed
+	if c.file, err = osfile.CreateUnnamed("", "atelier-media-"); err != nil {
 		return nil, 0, spoolError(err)
 	}
 
@@ -180,7 +177,7 @@ func (r *errorReader) Read(p []byte) (int, error) {
 // result is a *fault.Error with code Unavailable.
 func spoolError(err error) error {
 	err = fmt.Errorf("write temporary file: %w", err)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if osfile.IsDiskFull(err) {
 		return fault.New(fault.Unavailable, "The file storage is full.").Because(err)
 	}
 	return err

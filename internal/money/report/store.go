@@ -158,9 +158,11 @@ func personBy(ctx context.Context, tx *sqldb.Tx, key string) (id string, err err
 }
 
 // endedSince reports whether any run of a company ended at or after a moment,
-// given in microseconds since 1970.
+// given in microseconds since 1970. It reads the newest one from the index: for
+// EXISTS, PostgreSQL would look for a match in the whole table if it expects
+// many.
 func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int64) (any bool, err error) {
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE company_id = $1 AND finished >= $2)`, companyID, moment).Scan(&any)
+	err = tx.QueryRow(ctx, `SELECT coalesce(max(finished) >= $2, FALSE) FROM run WHERE company_id = $1 AND finished IS NOT NULL`, companyID, moment).Scan(&any)
 	return any, err
 }
 

@@ -43,7 +43,7 @@ func ListDeliveries(ctx context.Context, db *sqldb.DB, accountID, state string, 
 	if state != "" && !slices.Contains(PublicStates, state) {
 		return nil, fmt.Errorf("list deliveries: there is no state %q", state)
 	}
-	err = db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+	err = sqldb.ReadList(ctx, db, after == nil, func(tx *sqldb.Tx) (err error) {
 		all, err = listDeliveries(ctx, tx, accountID, state, after, limit)
 		return err
 	})

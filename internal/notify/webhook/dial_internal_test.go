@@ -5,73 +5,28 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"atelier/internal/base/netguard"
+	"atelier/internal/base/netguard/netguardtest"
 )
-
-// denied are addresses nobody may have us send to: the edges of every range and
-// something in between.
-var denied = strings.Fields(`
-	0.0.0.0 0.0.0.1 0.255.255.255
-	10.0.0.0 10.20.30.40 10.255.255.255
-	100.64.0.0 100.100.100.200 100.127.255.255
-	127.0.0.0 127.0.0.1 127.0.0.2 127.0.1.1 127.255.255.255
-	169.254.0.0 169.254.169.254 169.254.170.2 169.254.255.255
-	172.16.0.0 172.17.0.1 172.31.255.255
-	192.0.0.0 192.0.0.8 192.0.0.170 192.0.0.255
-	192.0.2.0 192.0.2.1 192.0.2.255
-	192.88.99.0 192.88.99.1 192.88.99.255
-	192.168.0.0 192.168.1.1 192.168.255.255
-	198.18.0.0 198.18.0.1 198.19.255.255
-	198.51.100.0 198.51.100.7 198.51.100.255
-	203.0.113.0 203.0.113.7 203.0.113.255
-	224.0.0.0 224.0.0.251 239.255.255.250 239.255.255.255
-	240.0.0.0 240.0.0.1 250.1.2.3 255.255.255.254 255.255.255.255
-	:: ::1 ::2 ::7f00:1 ::a9fe:a9fe
-	::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::ffff:192.168.0.1 ::ffff:100.64.0.1 ::ffff:0.0.0.0 ::ffff:198.18.0.1
-	::ffff:0:7f00:1 ::ffff:0:a00:1
-	64:ff9b:: 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b::808:808 64:ff9b::ffff:ffff
-	64:ff9b:1:: 64:ff9b:1::1 64:ff9b:1:ffff:ffff:ffff:ffff:ffff
-	100:: 100::1 100:0:0:1::1
-	2001:: 2001::1 2001:0:53aa:64c:0:fffe:80ff:fffe 2001:2::1 2001:10::1 2001:20::1 2001:1ff:ffff::1
-	2001:db8:: 2001:db8::1 2001:db8:ffff:ffff:ffff:ffff:ffff:ffff
-	2002:: 2002:7f00:1:: 2002:a00:1::1 2002:a9fe:a9fe:: 2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	3fff:: 3fff::1 3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff
-	5f00:: 5f00::1 5f00:ffff::1
-	fc00:: fc00::1 fd00:ec2::254 fd12:3456:789a::1 fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	fe80:: fe80::1 fe80::a9fe:a9fe febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	fec0::1 feff::1
-	ff00:: ff01::1 ff02::1 ff05::1:3 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-	4000::1 8000::1 e000::1 1::1 200::1
-`)
-
-// public are addresses next to those, and some well-known ones.
-var public = strings.Fields(`
-	1.0.0.0 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
-	169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 192.0.3.0 192.88.98.255 192.88.100.0
-	192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 198.51.99.255 198.51.101.0 203.0.112.255 203.0.114.0 223.255.255.255
-	2001:200::1 2001:4860:4860::8888 2001:db7:ffff::1 2001:db9::1 2003::1 2606:4700:4700::1111 2a00:1450::1 3ffe:ffff::1 3fff:1000::1
-`)
 
 func TestDeniedAddresses(t *testing.T) {
 	t.Parallel()
 	g := NewGuard(nil)
-	for _, a := range denied {
-		ip := netip.MustParseAddr(a)
+	for _, ip := range netguardtest.Denied() {
 		if err := g.border.CheckAddress(ip); !errors.Is(err, netguard.ErrBlocked) {
-			t.Errorf("%s = %v, want it blocked", a, err)
+			t.Errorf("%s = %v, want it blocked", ip, err)
 		}
 		if ip.Is4() && !errors.Is(g.border.CheckAddress(netip.AddrFrom16(ip.As16())), netguard.ErrBlocked) {
-			t.Errorf("%s passes as ::ffff:%s", a, a)
+			t.Errorf("%s passes as ::ffff:%s", ip, ip)
 		}
 	}
-	for _, a := range public {
-		if err := g.border.CheckAddress(netip.MustParseAddr(a)); err != nil {
-			t.Errorf("%s = %v, want it to pass", a, err)
+	for _, ip := range netguardtest.Public() {
+		if err := g.border.CheckAddress(ip); err != nil {
+			t.Errorf("%s = %v, want it to pass", ip, err)
 		}
 	}
 	for name, ip := range map[string]netip.Addr{"none": {}, "with a zone": netip.MustParseAddr("2606:4700::1%eth0")} {
@@ -103,23 +58,22 @@ func TestAllowedNetworks(t *testing.T) {
 func TestNamesOfDeniedAddresses(t *testing.T) {
 	t.Parallel()
 	answers := map[string][]netip.Addr{}
-	for i, a := range denied {
-		ip := netip.MustParseAddr(a)
+	for i, ip := range netguardtest.Denied() {
 		answers["alone"+strconv.Itoa(i)+".example.com"] = []netip.Addr{ip}
 		answers["first"+strconv.Itoa(i)+".example.com"] = []netip.Addr{ip, netip.MustParseAddr("1.1.1.1")}
 		answers["last"+strconv.Itoa(i)+".example.com"] = []netip.Addr{netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("2606:4700::1"), ip}
 	}
-	c := &dialer{guard: NewGuard(nil), connect: time.Second, resolver: NameServer(t, func(name string) []netip.Addr { return answers[name] })}
+	c := &dialer{guard: NewGuard(nil), connect: time.Second, resolver: netguardtest.NameServer(t, func(name string) []netip.Addr { return answers[name] })}
 	for name, all := range answers {
 		_, err := c.dialTLS(t.Context(), name+":443")
 		if step, ok := errors.AsType[*stepError](err); !ok || step.word != failBlocked {
 			t.Errorf("dial %v = %v, want it blocked", all, err)
 		}
 	}
-	for _, a := range denied {
-		_, err := c.dialTLS(t.Context(), net.JoinHostPort(a, "443"))
+	for _, ip := range netguardtest.Denied() {
+		_, err := c.dialTLS(t.Context(), net.JoinHostPort(ip.String(), "443"))
 		if step, ok := errors.AsType[*stepError](err); !ok || step.word != failBlocked {
-			t.Errorf("dial %s = %v, want it blocked", a, err)
+			t.Errorf("dial %s = %v, want it blocked", ip, err)
 		}
 	}
 	_, err := c.dialTLS(t.Context(), "nobody.example.com:443")
@@ -133,12 +87,12 @@ func TestNamesOfDeniedAddresses(t *testing.T) {
 func TestTheSocketIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	c := &dialer{guard: NewGuard(nil), connect: time.Second}
-	for _, a := range denied {
-		if err := c.checkSocket(t.Context(), "tcp", net.JoinHostPort(a, "443"), nil); !errors.Is(err, netguard.ErrBlocked) {
-			t.Errorf("%s = %v, want it blocked", a, err)
+	for _, ip := range netguardtest.Denied() {
+		if err := c.checkSocket(t.Context(), "tcp", net.JoinHostPort(ip.String(), "443"), nil); !errors.Is(err, netguard.ErrBlocked) {
+			t.Errorf("%s = %v, want it blocked", ip, err)
 		}
-		if _, err := c.connectFirst(t.Context(), []netip.Addr{netip.MustParseAddr(a)}, "443"); !errors.Is(err, netguard.ErrBlocked) {
-			t.Errorf("reach %s = %v, want it blocked", a, err)
+		if _, err := c.connectFirst(t.Context(), []netip.Addr{ip}, "443"); !errors.Is(err, netguard.ErrBlocked) {
+			t.Errorf("reach %s = %v, want it blocked", ip, err)
 		}
 	}
 	for address, want := range map[string]bool{
@@ -159,7 +113,7 @@ func TestRebinding(t *testing.T) {
 	bad, _ := listen(t, "127.0.0.2:"+port)
 	var asked atomic.Int64
 	c := &dialer{guard: NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), connect: time.Second,
-		resolver: NameServer(t, func(name string) []netip.Addr {
+		resolver: netguardtest.NameServer(t, func(name string) []netip.Addr {
 			return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1 + byte(asked.Add(1)/3%2)})}
 		})}
 	words := map[string]int{}

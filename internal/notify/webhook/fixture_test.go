@@ -17,6 +17,7 @@ import (
 
 	"atelier/internal/base/ids"
 	"atelier/internal/base/keyring"
+	"atelier/internal/base/netguard/netguardtest"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/notify/webhook"
@@ -135,7 +136,7 @@ func (w fixture) options(r *receiver) webhook.Options {
 		Guard:  webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 		Events: bodies(func(_ context.Context, runID string) ([]byte, error) { return []byte(body(runID)), nil }),
 		Log:    slog.New(slog.NewTextHandler(w.log, nil)), Grace: 50 * time.Millisecond,
-		Resolver: webhook.NameServer(w, func(name string) []netip.Addr {
+		Resolver: netguardtest.NameServer(w, func(name string) []netip.Addr {
 			if name == "other.test" || strings.HasSuffix(name, ".example.com") {
 				return []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 			}

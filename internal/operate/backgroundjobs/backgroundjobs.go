@@ -20,6 +20,7 @@ import (
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
+	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
 )
@@ -44,6 +45,8 @@ type Parts struct {
 	// SweepEvery is the interval at which expired files and deleted boards are
 	// removed.
 	SweepEvery time.Duration
+	// Retention is how long the contents of runs and webhook events are kept.
+	Retention generation.Retention
 	// KeyLifetime is the age at which idempotency keys are deleted.
 	KeyLifetime time.Duration
 }
@@ -79,6 +82,10 @@ func periodicHandlers(p Parts) []queue.Handler {
 		{
 			Kind: "library-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
 			Do: func(ctx context.Context, _ queue.Work) error { return p.Library.SweepFiles(ctx) },
+		},
+		{
+			Kind: "run-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return generation.Prune(ctx, p.DB, p.Retention) },
 		},
 		{
 			Kind: "upload-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,

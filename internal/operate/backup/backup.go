@@ -31,10 +31,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"atelier/internal/base/failpoint"
+	"atelier/internal/base/osfile"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
@@ -109,6 +109,9 @@ func (r *Report) addProblem(format string, args ...any) {
 // Create writes an archive of the installation to path, which must not exist.
 // The file appears at path only after the archive was read back and verified.
 func Create(ctx context.Context, s Source, path string) (r Report, err error) {
+	if err := checkSystem(); err != nil {
+		return r, err
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return r, fmt.Errorf("%s already exists; choose another file name for the backup", path)
 	}
@@ -157,6 +160,9 @@ func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 // archive by reading it back; Extract verifies it. folder is for temporary
 // files and needs space for a copy of the database.
 func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report, err error) {
+	if err := checkSystem(); err != nil {
+		return r, err
+	}
 	work, err := os.MkdirTemp(folder, "atelier-backup-")
 	if err != nil {
 		return r, err
@@ -174,11 +180,11 @@ func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report
 // to the same path is running, it returns an error. If a killed process left
 // the file behind, openPart truncates it.
 func openPart(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|osfile.NoFollow, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := osfile.TryLock(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("another backup is writing to %s", name), f.Close())
 	}
 	if err := errors.Join(f.Chmod(0o600), f.Truncate(0)); err != nil {
@@ -190,14 +196,7 @@ func openPart(name string) (*os.File, error) {
 // newSpool returns a temporary file without a name, which the system deletes
 // when the process ends.
 func newSpool(folder string) (*os.File, error) {
-	f, err := os.CreateTemp(folder, ".atelier-manifest-")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return osfile.CreateUnnamed(folder, ".atelier-manifest-")
 }
 
 // removeDatabase deletes a SQLite database and the files that SQLite creates
@@ -222,7 +221,7 @@ func syncFolder(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(osfile.SyncFolder(f), f.Close())
 }
 
 // writeArchive writes an archive of the installation to out. It stores the copy

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"atelier/internal/base/osfile"
 	"atelier/internal/file/blob"
 )
 
@@ -81,6 +82,9 @@ type Stage struct {
 // empty or missing. It deletes the content that a killed process left in the
 // temporary folder.
 func NewStage(target string) (*Stage, error) {
+	if err := checkSystem(); err != nil {
+		return nil, err
+	}
 	if err := checkVacant(target); err != nil {
 		return nil, err
 	}
@@ -91,11 +95,11 @@ func NewStage(target string) (*Stage, error) {
 	if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|osfile.Directory|osfile.NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := osfile.TryLock(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("another restore into %s is running", target), f.Close())
 	}
 	entries, err := f.ReadDir(-1)
@@ -117,8 +121,7 @@ func (s *Stage) Commit() error {
 	if err := errors.Join(syncAll(s.folder), checkVacant(s.target)); err != nil {
 		return err
 	}
-	// os.Rename fails even if the target is an empty folder.
-	err := syscall.Rename(s.FolderPath(), s.target)
+	err := renameFolder(s.FolderPath(), s.target)
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
 		return fmt.Errorf("%s is a mount point and cannot be replaced; restore into a folder inside it", s.target)
 	}

@@ -29,6 +29,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/run/pool"
 	"atelier/internal/run/run"
 )
 
@@ -49,8 +50,11 @@ type Options struct {
 	// Engines are the names of this node's engines. They are reported even if
 	// no run waits for them.
 	Engines []string
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Pools are the pools that this node serves. They are reported even before
+	// the node has declared its engines in the database.
+	Pools []string
+	Log   *slog.Logger
+	Now   func() time.Time
 }
 
 // Collector implements prometheus.Collector.
@@ -68,6 +72,7 @@ type sample struct {
 	ok     bool
 	at     time.Time // database time at which the sample was started
 	queues []run.Queue
+	pools  []pool.Load
 	hooks  webhook.Backlog
 	mail   int64
 }
@@ -85,6 +90,12 @@ var (
 	runsWaiting = newDesc("runs_waiting", "Runs that wait for an engine, on all nodes together.", "engine")
 	runsOldest  = newDesc("runs_oldest_waiting_seconds", "Age of the run that has waited longest for an engine, on all nodes together; 0 if no run waits.", "engine")
 	runsActive  = newDesc("runs_active", "Running runs, on all nodes together, by engine.", "engine")
+	poolWorkers = newDesc("pool_workers", "Live nodes that serve an engine of a pool.", "pool")
+	poolPlaces  = newDesc("pool_capacity", "Runs of a pool that all live nodes together may execute at the same time.", "pool")
+	poolRunning = newDesc("pool_running", "Running runs of a pool, on all nodes together.", "pool")
+	poolWaiting = newDesc("pool_waiting", "Runs that wait for an engine of a pool, on all nodes together.", "pool")
+	poolOldest  = newDesc("pool_oldest_waiting_seconds", "Age of the run of a pool that has waited longest; 0 if no run waits.", "pool")
+	poolWait    = newDesc("pool_estimated_wait_seconds", "Time that a new run of a pool is expected to wait; missing if it is unknown.", "pool")
 	hookWaiting = newDesc("webhook_events_waiting", "Events that wait for their next attempt, on all nodes together.")
 	hookOverdue = newDesc("webhook_overdue_seconds", "Time since the most overdue event became due, on all nodes together.")
 	hookPaused  = newDesc("webhook_hosts_paused", "Receivers whose circuit breaker is open after many failures, on all nodes together.")
@@ -97,6 +108,8 @@ var (
 	dbMax         = newDesc("database_connections_max", "Connections that this node may have to the database.")
 	dbWaits       = newDesc("database_waits_total", "Times that this node had to wait for a connection, or on SQLite for its turn to write.")
 	dbWaited      = newDesc("database_wait_seconds_total", "Time that this node waited for a connection, or on SQLite for its turn to write.")
+	dbReplica     = newDesc("database_replica_usable", "1 while this node reads from the replica, 0 while the replica is away, too far behind, or there is none.")
+	dbStaleReads  = newDesc("database_stale_reads_total", "Reads of this node that may be some seconds old, by the server that answered: replica, or primary if the replica could not.", "server")
 	memoryBudget  = newDesc("memory_budget_bytes", "Memory that pictures may use on this node.")
 	memoryUsed    = newDesc("memory_used_bytes", "Memory that pictures use on this node.")
 	memoryWaiting = newDesc("memory_waiting", "Requests that wait for memory on this node, by lane.", "lane")
@@ -105,8 +118,8 @@ var (
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		databaseUp, runsWaiting, runsOldest, runsActive, hookWaiting, hookOverdue, hookPaused, mailWaiting,
-		dbConnections, dbMax, dbWaits, dbWaited, memoryBudget, memoryUsed, memoryWaiting,
+		databaseUp, runsWaiting, runsOldest, runsActive, poolWorkers, poolPlaces, poolRunning, poolWaiting, poolOldest, poolWait, hookWaiting, hookOverdue, hookPaused, mailWaiting,
+		dbConnections, dbMax, dbWaits, dbWaited, dbReplica, dbStaleReads, memoryBudget, memoryUsed, memoryWaiting,
 	} {
 		to <- d
 	}
@@ -117,8 +130,8 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	counter := func(d *prometheus.Desc, value float64) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value)
+	counter := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
 	}
 
 	db := c.DB.Stats()
@@ -127,6 +140,15 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	gauge(dbMax, float64(db.Max))
 	counter(dbWaits, float64(db.Waits))
 	counter(dbWaited, db.Waited.Seconds())
+
+	replica := db.Replica
+	usable := 0.0
+	if replica.Usable {
+		usable = 1
+	}
+	gauge(dbReplica, usable)
+	counter(dbStaleReads, float64(replica.Reads), "replica")
+	counter(dbStaleReads, float64(replica.Fallbacks), "primary")
 
 	budget := c.Memory.Stats()
 	gauge(memoryBudget, float64(budget.Total))
@@ -145,6 +167,16 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(runsWaiting, float64(q.Waiting), q.Engine)
 		gauge(runsOldest, ageOf(s.at, q.Oldest), q.Engine)
 		gauge(runsActive, float64(q.Active), q.Engine)
+	}
+	for _, p := range c.withOwnPools(s.pools) {
+		gauge(poolWorkers, float64(p.Workers), p.Name)
+		gauge(poolPlaces, float64(p.Capacity), p.Name)
+		gauge(poolRunning, float64(p.Running), p.Name)
+		gauge(poolWaiting, float64(p.Waiting), p.Name)
+		gauge(poolOldest, ageOf(s.at, p.Oldest), p.Name)
+		if p.EstimatedWait != nil {
+			gauge(poolWait, p.EstimatedWait.Seconds(), p.Name)
+		}
 	}
 	gauge(hookWaiting, float64(s.hooks.Waiting))
 	gauge(hookOverdue, ageOf(s.at, s.hooks.Due))
@@ -210,6 +242,9 @@ func (c *Collector) takeSample() {
 	err := c.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		s.at = tx.Now
 		if s.queues, err = run.Queues(ctx, tx); err != nil {
+			return err
+		}
+		if s.pools, err = pool.ReadLoads(ctx, tx, s.queues); err != nil {
 			return err
 		}
 		if s.hooks, err = webhook.ReadBacklog(ctx, tx); err != nil {

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,12 +21,19 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/operate/metrics"
+	"atelier/internal/run/run"
 	"atelier/internal/testkit/watch"
 )
 
 // open makes a registry with a collector, and a function that lets a sample
 // grow old.
 func open(db *sqldb.DB) (registry *prometheus.Registry, grow func()) {
+	registry, _, grow = openCollector(db)
+	return registry, grow
+}
+
+// openCollector is like open, and also returns the collector.
+func openCollector(db *sqldb.DB) (registry *prometheus.Registry, c *metrics.Collector, grow func()) {
 	var mu sync.Mutex
 	now := time.Now()
 	clock := func() time.Time {
@@ -39,10 +47,11 @@ func open(db *sqldb.DB) (registry *prometheus.Registry, grow func()) {
 		now = now.Add(time.Minute)
 	}
 	registry = prometheus.NewPedanticRegistry()
-	registry.MustRegister(metrics.New(metrics.Options{
-		DB: db, Memory: memory.NewBudget(1000), Engines: []string{"idle"}, Log: slog.New(slog.DiscardHandler), Now: clock,
-	}))
-	return registry, grow
+	c = metrics.New(metrics.Options{
+		DB: db, Memory: memory.NewBudget(1000), Engines: []string{"idle"}, Pools: []string{"own", "gpu"}, Log: slog.New(slog.DiscardHandler), Now: clock,
+	})
+	registry.MustRegister(c)
+	return registry, c, grow
 }
 
 // fill adds a person with runs that wait for an engine, the oldest of them an
@@ -153,6 +162,41 @@ func TestFigures(t *testing.T) {
 		answers(w.T, registry, grow)
 		if got := value(w.T, registry, `atelier_runs_waiting{engine="busy"}`); got != "0" {
 			w.Errorf("waiting = %q later, want 0", got)
+		}
+	})
+}
+
+// TestPools reads the figures of pools as metrics and as a document.
+func TestPools(t *testing.T) {
+	start(t, func(w dbtest.Fixture) {
+		fill(w, 3)
+		w.OK(w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
+			return run.DeclareEngines(w.Context(), tx, map[string]string{"busy": "gpu", "idle": "cpu"})
+		}))
+		registry, c, grow := openCollector(w.DB)
+		answers(w.T, registry, grow)
+		for name, want := range map[string]string{
+			`atelier_pool_waiting{pool="gpu"}`: "3", `atelier_pool_running{pool="gpu"}`: "1", `atelier_pool_capacity{pool="gpu"}`: "0", `atelier_pool_workers{pool="gpu"}`: "0",
+			`atelier_pool_estimated_wait_seconds{pool="gpu"}`: "", `atelier_pool_estimated_wait_seconds{pool="cpu"}`: "0",
+			`atelier_pool_waiting{pool="own"}`: "0", `atelier_pool_estimated_wait_seconds{pool="own"}`: "0",
+			`atelier_pool_waiting{pool="cpu"}`: "0", `atelier_pool_oldest_waiting_seconds{pool="cpu"}`: "0",
+		} {
+			if got := value(w.T, registry, name); got != want {
+				w.Errorf("%s = %q, want %q", name, got, want)
+			}
+		}
+
+		document, ok := c.PoolsDocument()
+		text, err := json.Marshal(document)
+		w.OK(err)
+		for _, want := range []string{
+			`{"name":"cpu","workers":0,"capacity":0,"running":0,"waiting":0,"oldest_wait_seconds":0,"estimated_wait_seconds":0,"engines":[{"name":"idle",`,
+			`{"name":"gpu","workers":0,"capacity":0,"running":1,"waiting":3,"oldest_wait_seconds":`, `"estimated_wait_seconds":null,"engines":[{"name":"busy",`,
+			`{"name":"own","workers":0,"capacity":0,"running":0,"waiting":0,"oldest_wait_seconds":0,"estimated_wait_seconds":0,"engines":[]}`,
+		} {
+			if !ok || !strings.Contains(string(text), want) {
+				w.Errorf("document = %s, want %s", text, want)
+			}
 		}
 	})
 }

@@ -9,7 +9,12 @@ import (
 
 // Sealed is the table of people. The columns that determine who can sign in are
 // protected against manipulation by a keyed hash.
-var Sealed = seal.Table{Name: "person", Key: []string{"id"}, Columns: []string{"email_key", "email_verified", "password_hash", "suspended", "deleted"}}
+var Sealed = seal.Table{
+	Name:     "person",
+	Key:      []string{"id"},
+	Columns:  []string{"email_key", "email_verified", "password_hash", "suspended", "deleted"},
+	Booleans: []string{"email_verified", "suspended"},
+}
 
 // execSealed runs a statement that changes the row of the person with the given
 // id, renews the row's seal (keyed hash), and returns the number of changed

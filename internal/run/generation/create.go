@@ -112,7 +112,8 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err != nil {
 		return Created{}, err
 	}
-	if err := run.Enqueue(ctx, tx, a.tool.Engine.Name, who.PersonID); err != nil {
+	headStart := s.Settings.Priorities.headStart(a.tool, who)
+	if err := run.Enqueue(ctx, tx, a.tool.Engine.Name, who.PersonID, headStart); err != nil {
 		return Created{}, err
 	}
 	sent, err := chargeFiles(ctx, tx, s.Settings.Storage, who.AccountID, d.Files)
@@ -152,6 +153,7 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 		TokensHeld:     hold.Tokens,
 		AllowanceHeld:  hold.Allowance,
 		AllowanceMonth: hold.Month,
+		HeadStart:      headStart,
 		State:          run.Queued,
 		Created:        tx.Now,
 	}

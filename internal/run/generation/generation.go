@@ -45,6 +45,7 @@ type Settings struct {
 	MonthlyAllowance int64
 	TopUp            int64 // tokens of the free top-up; 0 if there is none
 	Storage          quota.Limits
+	Priorities       Priorities
 }
 
 // Parts are the dependencies of a Service.

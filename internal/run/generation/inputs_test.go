@@ -134,7 +134,7 @@ func TestFilesOfARequest(t *testing.T) {
 		r := h.Create(d)
 		var inputs []run.Input
 		h.Do(func(tx *sqldb.Tx) error {
-			_, in, ok, err := run.Claim(h.Context(), tx, generationtest.Engine, "worker", time.Minute)
+			_, in, ok, err := run.Claim(h.Context(), tx, run.ClaimOptions{Engine: generationtest.Engine, Worker: "worker", Lease: time.Minute})
 			if inputs = in; !ok {
 				h.Error("nothing to claim")
 			}

@@ -39,9 +39,11 @@ type Node struct {
 // Engine is the state of an engine on one node.
 type Engine struct {
 	Name      string
-	Available bool  // the node can reach the server of the engine
-	Capacity  int64 // number of runs that the node may execute at the same time
-	Running   int64 // number of runs that the node executes
+	Pool      string // empty if the node runs an older release
+	Available bool   // the node can reach the server of the engine
+	Capacity  int64  // number of runs that the node may execute at the same time
+	Limit     int64  // number of runs that all nodes together may execute at the same time; 0 if there is no limit
+	Running   int64  // number of runs that the node executes
 	Failure   *Failure
 }
 

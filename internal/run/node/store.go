@@ -16,8 +16,10 @@ const maxNodes = 200
 // storedEngine is the stored form of an Engine.
 type storedEngine struct {
 	Name      string         `json:"name"`
+	Pool      string         `json:"pool,omitempty"`
 	Available bool           `json:"available"`
 	Capacity  int64          `json:"capacity"`
+	Limit     int64          `json:"limit,omitempty"`
 	Running   int64          `json:"running"`
 	Failure   *storedFailure `json:"failure,omitempty"`
 }
@@ -34,8 +36,10 @@ func upsertNode(ctx context.Context, tx *sqldb.Tx, n Node) error {
 	for i, e := range n.Engines {
 		engines[i] = storedEngine{
 			Name:      e.Name,
+			Pool:      e.Pool,
 			Available: e.Available,
 			Capacity:  e.Capacity,
+			Limit:     e.Limit,
 			Running:   e.Running,
 			Failure:   (*storedFailure)(e.Failure),
 		}
@@ -88,8 +92,10 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 	for _, e := range stored {
 		n.Engines = append(n.Engines, Engine{
 			Name:      e.Name,
+			Pool:      e.Pool,
 			Available: e.Available,
 			Capacity:  e.Capacity,
+			Limit:     e.Limit,
 			Running:   e.Running,
 			Failure:   (*Failure)(e.Failure),
 		})

@@ -88,41 +88,102 @@ func ReportServed(ctx context.Context, tx *sqldb.Tx, engines []string) error {
 	return nil
 }
 
+// DeclareEngines records the engines that the settings of a node name, with
+// their pools. The node need not serve these pools. The rows are written in
+// alphabetical order, so that the transactions of nodes do not deadlock.
+func DeclareEngines(ctx context.Context, tx *sqldb.Tx, pools map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO engine_declared (engine, pool, seen) VALUES ($1, $2, $3)
+			ON CONFLICT (engine) DO UPDATE SET pool = excluded.pool,
+				seen = CASE WHEN engine_declared.seen > excluded.seen THEN engine_declared.seen ELSE excluded.seen END`,
+			name, pools[name], sqldb.At(tx.Now))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Declaration says that the settings of a node name an engine.
+type Declaration struct {
+	Engine string
+	Pool   string
+	Seen   time.Time // time when a node last declared the engine
+}
+
+// DeclaredEngines returns the engines that nodes have ever declared, ordered by
+// name, but at most maxDeclared.
+func DeclaredEngines(ctx context.Context, tx *sqldb.Tx) ([]Declaration, error) {
+	return sqldb.All(ctx, tx, `SELECT engine, pool, seen FROM engine_declared WHERE pool <> '' ORDER BY engine LIMIT $1`,
+		[]any{int64(maxDeclared)}, func(row sqldb.Scanner) (d Declaration, err error) {
+			var seen sqldb.Time
+			err = row.Scan(&d.Engine, &d.Pool, &seen)
+			d.Seen = seen.Time
+			return d, err
+		})
+}
+
+const maxDeclared = 1_000
+
 // UnservedEngines returns the engines that have queued runs but that no worker
-// has served since the given time. For the zero time, it returns the engines
-// that no worker has ever served. A worker serves an engine if it reports that
-// it can run the engine, or claims a run of the engine.
+// has served, and no node has declared, since the given time. For the zero time,
+// it returns the engines that no node has ever served or declared. A worker
+// serves an engine if it reports that it can run the engine, or claims a run of
+// the engine. The runs of an engine that is declared and not served wait for a
+// worker of its pool.
 func UnservedEngines(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]string, error) {
-	seen, err := listWaitedFor(ctx, tx)
+	waited, err := listWaitedFor(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
 
-	maps.DeleteFunc(seen, func(_ string, last time.Time) bool {
-		return !last.IsZero() && !last.Before(since)
-	})
-	return slices.Sorted(maps.Keys(seen)), nil
+	var names []string
+	for _, w := range waited {
+		last := max(w.served, w.declared)
+		if last == 0 || last < since.UnixMicro() {
+			names = append(names, w.engine)
+		}
+	}
+	return names, nil
 }
 
-// listWaitedFor returns the engines that have queued runs, each with the time
-// when a worker last served the engine: it reported that it can run the engine,
-// or claimed a run of it. The time is zero if no worker has ever served the
-// engine.
-func listWaitedFor(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
-	last := map[string]time.Time{}
-	err := tx.EachRow(ctx, `
-		SELECT w.engine, coalesce((SELECT seen FROM engine_served s WHERE s.engine = w.engine), 0), (SELECT max(served) FROM run_turn t WHERE t.engine = w.engine)
-		FROM (SELECT DISTINCT engine FROM run_turn WHERE waiting > 0) AS w`, nil, func(row sqldb.Scanner) error {
-		var engine string
-		var seen, served int64
-		if err := row.Scan(&engine, &seen, &served); err != nil {
-			return err
+// ListUnstaffed returns the engines that have queued runs and that a node has
+// declared, but no worker has served since the given time, with their pools.
+func ListUnstaffed(ctx context.Context, tx *sqldb.Tx, since time.Time) (map[string]string, error) {
+	waited, err := listWaitedFor(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+
+	pools := map[string]string{}
+	for _, w := range waited {
+		if w.declared > 0 && w.served < since.UnixMicro() {
+			pools[w.engine] = w.pool
 		}
-		last[engine] = time.Time{}
-		if at := max(seen, served); at > 0 {
-			last[engine] = time.UnixMicro(at)
-		}
-		return nil
+	}
+	return pools, nil
+}
+
+// waitedFor is an engine that has queued runs. The times are in microseconds,
+// and 0 if there is none.
+type waitedFor struct {
+	engine   string
+	pool     string // empty if no node has declared the engine
+	served   int64  // when a worker last reported that it can run the engine, or claimed a run of it
+	declared int64  // when a node last declared the engine
+}
+
+// listWaitedFor returns the engines that have queued runs, ordered by name.
+func listWaitedFor(ctx context.Context, tx *sqldb.Tx) ([]waitedFor, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT w.engine, coalesce(d.pool, ''), coalesce(d.seen, 0), coalesce(s.seen, 0), (SELECT max(served) FROM run_turn t WHERE t.engine = w.engine)
+		FROM (SELECT DISTINCT engine FROM run_turn WHERE waiting > 0) AS w
+			LEFT JOIN engine_served s ON s.engine = w.engine LEFT JOIN engine_declared d ON d.engine = w.engine
+		ORDER BY w.engine`, nil, func(row sqldb.Scanner) (w waitedFor, err error) {
+		var claimed int64
+		err = row.Scan(&w.engine, &w.pool, &w.declared, &w.served, &claimed)
+		w.served = max(w.served, claimed)
+		return w, err
 	})
-	return last, err
 }

@@ -11,12 +11,12 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Enqueue increments the number of queued runs of a person for an engine. A
-// create request calls it before it locks the account in the ledger (see the
-// order of locks in the package comment), and then calls Add in the same
-// transaction.
-func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
-	return addWaiting(ctx, tx, engine, personID, 1)
+// Enqueue increments the number of queued runs of a person for an engine.
+// headStart is the head start of the new run. A create request calls Enqueue
+// before it locks the account in the ledger (see the order of locks in the
+// package comment), and then calls Add in the same transaction.
+func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string, headStart time.Duration) error {
+	return addWaiting(ctx, tx, engine, personID, 1, headStart)
 }
 
 // Add stores a new run with its inputs and the state queued. Enqueue must be
@@ -33,29 +33,60 @@ func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	return nil
 }
 
+// ClaimOptions are the parameters of Claim.
+type ClaimOptions struct {
+	Engine string
+	Worker string
+	Lease  time.Duration
+	// Limit is the maximum number of runs of the engine that all workers
+	// together may execute at the same time; 0 if there is none. A run counts
+	// until it ends or is queued again, also if its lease has expired.
+	Limit int
+}
+
 // Claim assigns the next queued run of an engine to a worker until the lease
 // expires, and returns the run and its inputs. ok is false if no run can be
 // claimed now.
-func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.Duration) (r Run, inputs []Input, ok bool, err error) {
+func Claim(ctx context.Context, tx *sqldb.Tx, o ClaimOptions) (r Run, inputs []Input, ok bool, err error) {
 	none := func(err error) (Run, []Input, bool, error) {
 		if errors.Is(err, sqldb.ErrNoRows) {
 			err = nil
 		}
 		return Run{}, nil, false, err
 	}
-	personID, err := nextPerson(ctx, tx, engine)
+	if o.Limit > 0 {
+		if free, err := lockFreePlace(ctx, tx, o.Engine, o.Limit); err != nil || !free {
+			return none(err)
+		}
+	}
+	personID, err := nextPerson(ctx, tx, o.Engine)
 	if err != nil {
 		return none(err)
 	}
-	id, err := oldestQueued(ctx, tx, engine, personID)
+	id, err := nextQueued(ctx, tx, o.Engine, personID)
 	if err != nil {
 		return none(err)
 	}
-	if r, err = claimRun(ctx, tx, id, worker, tx.Now.Add(lease)); err != nil {
+	if r, err = claimRun(ctx, tx, id, o.Worker, tx.Now.Add(o.Lease)); err != nil {
 		return none(err)
 	}
 	inputs, err = listInputs(ctx, tx, r.ID)
 	return r, inputs, err == nil, err
+}
+
+// lockFreePlace reports whether a run of an engine is queued and fewer runs than
+// limit are running. Until the transaction ends, no other transaction can claim
+// a run of the engine with a limit. An engine without queued runs is not locked,
+// because every worker looks for runs once a second.
+func lockFreePlace(ctx context.Context, tx *sqldb.Tx, engine string, limit int) (free bool, err error) {
+	if waiting, err := hasWaiting(ctx, tx, engine); err != nil || !waiting {
+		return false, err
+	}
+	if err := lockEngine(ctx, tx, engine); err != nil {
+		return false, err
+	}
+	running, err := countRunning(ctx, tx, engine, limit)
+	return running < limit, err
 }
 
 // RenewLeases extends the leases of a worker on the runs with the given ids. It
@@ -87,7 +118,7 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok boo
 	if err := endAttempt(ctx, tx, h.ID, h.Attempt, outcome); err != nil {
 		return false, err
 	}
-	return true, addWaiting(ctx, tx, r.Engine, r.PersonID, 1)
+	return true, addWaiting(ctx, tx, r.Engine, r.PersonID, 1, r.HeadStart)
 }
 
 // RequeueLost puts runs that LockExpired has locked back into the queue. The
@@ -96,6 +127,7 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok boo
 func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 	type schedulingKey struct{ engine, personID string }
 	waiting := map[schedulingKey]int64{}
+	headStarts := map[schedulingKey]time.Duration{}
 	for _, candidate := range lost {
 		r, ok, err := requeueRun(ctx, tx, Lease{ID: candidate.ID, Attempt: candidate.Attempt})
 		if err != nil {
@@ -107,14 +139,18 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 		if err := endAttempt(ctx, tx, r.ID, r.Attempt, Lost); err != nil {
 			return err
 		}
-		waiting[schedulingKey{r.Engine, r.PersonID}]++
+		key := schedulingKey{r.Engine, r.PersonID}
+		waiting[key]++
+		if waiting[key] == 1 || r.HeadStart > headStarts[key] {
+			headStarts[key] = r.HeadStart
+		}
 	}
 
 	ordered := slices.SortedFunc(maps.Keys(waiting), func(a, b schedulingKey) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.personID, b.personID))
 	})
 	for _, key := range ordered {
-		if err := addWaiting(ctx, tx, key.engine, key.personID, waiting[key]); err != nil {
+		if err := addWaiting(ctx, tx, key.engine, key.personID, waiting[key], headStarts[key]); err != nil {
 			return err
 		}
 	}

@@ -8,39 +8,97 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// addWaiting adds n to the number of queued runs of a person for an engine. It
-// does not change the column served, the time when a run of the person was last
-// claimed. This time decides whose run is claimed next.
+// ServedLately is how long after a claim the turn of a person follows from the
+// time of the claim. A person who was not served lately comes before all who
+// were, and in the order of arrival among the others; so a stream of new people
+// cannot make anyone wait forever.
+const ServedLately = 10 * time.Minute
+
+// addWaiting adds n to the number of queued runs of a person for an engine.
+// headStart is the longest head start of these runs. If no run of the person was
+// queued, their turn begins.
 //
 // A transaction must call addWaiting only once per row. If PostgreSQL updates a
 // row a second time, it checks the foreign key of the row again and waits for
 // the lock of the person, which must be acquired before the lock of run_turn.
-func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n int64) error {
+func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n int64, headStart time.Duration) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, $3)
-		ON CONFLICT (engine, person_id) DO UPDATE SET waiting = run_turn.waiting + excluded.waiting`, engine, personID, n)
+		INSERT INTO run_turn (engine, person_id, served, waiting, since, head_start) VALUES ($1, $2, 0, $3, $4, $5)
+		ON CONFLICT (engine, person_id) DO UPDATE SET
+			waiting = run_turn.waiting + excluded.waiting,
+			since = CASE WHEN run_turn.waiting > 0 THEN run_turn.since WHEN run_turn.served > excluded.since THEN run_turn.served ELSE excluded.since END,
+			head_start = CASE WHEN run_turn.waiting > 0 AND run_turn.head_start > excluded.head_start THEN run_turn.head_start ELSE excluded.head_start END`,
+		engine, personID, n, sqldb.At(tx.Now.Add(-ServedLately)), headStart.Microseconds())
 	return err
 }
+
+// The queries with which a claim finds its run, without their locks. The runs of
+// one person are sorted; limits.active_runs bounds their number.
+const (
+	nextPersonQuery = `
+		SELECT person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY since - head_start, person_id LIMIT 1`
+	nextRunQuery = `
+		SELECT id FROM run WHERE engine = $1 AND person_id = $2 AND stage = 'queued' ORDER BY created - head_start, id LIMIT 1`
+	// nextHeadStart is the head start of the next queued run of a scheduling
+	// row, or 0 if there is none.
+	nextHeadStart = `coalesce((
+			SELECT r.head_start FROM run r WHERE r.engine = run_turn.engine AND r.person_id = run_turn.person_id AND r.stage = 'queued'
+			ORDER BY r.created - r.head_start, r.id LIMIT 1), 0)`
+)
 
 // removeWaiting decrements the number of queued runs of a person, for a run
 // that ends without having been claimed.
 func removeWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
-	_, err := tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1 WHERE engine = $1 AND person_id = $2`, engine, personID)
+	_, err := tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1, head_start = `+nextHeadStart+` WHERE engine = $1 AND person_id = $2`, engine, personID)
 	return err
 }
 
 // nextPerson returns the person whose run is claimed next. Among the people
 // with queued runs for the engine, it is the person whose last claim is the
-// oldest.
+// oldest, after subtracting the head start of their next run.
 func nextPerson(ctx context.Context, tx *sqldb.Tx, engine string) (personID string, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT 1`+tx.Dialect.SkipLocked, engine).Scan(&personID)
+	err = tx.QueryRow(ctx, nextPersonQuery+tx.Dialect.SkipLocked, engine).Scan(&personID)
 	return personID, err
 }
 
-func oldestQueued(ctx context.Context, tx *sqldb.Tx, engine, personID string) (id string, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT id FROM run WHERE engine = $1 AND person_id = $2 AND stage = 'queued' ORDER BY created, id LIMIT 1`+tx.Dialect.SkipLocked, engine, personID).Scan(&id)
+// The queries of a claim whose engine has a limit.
+const (
+	hasWaitingQuery   = `SELECT EXISTS (SELECT 1 FROM run_turn WHERE engine = $1 AND waiting > 0)`
+	lockEngineQuery   = `SELECT engine FROM engine_declared WHERE engine = $1`
+	countRunningQuery = `SELECT count(*) FROM (SELECT 1 AS one FROM run WHERE engine = $1 AND stage = 'running' LIMIT $2) AS counted`
+)
+
+func hasWaiting(ctx context.Context, tx *sqldb.Tx, engine string) (found bool, err error) {
+	err = tx.QueryRow(ctx, hasWaitingQuery, engine).Scan(&found)
+	return found, err
+}
+
+// lockEngine locks the row of an engine until the transaction ends, and creates
+// the row if no node has declared the engine yet. A claim locks this row before
+// all others, and waits for it, so that a worker does not miss a free place.
+func lockEngine(ctx context.Context, tx *sqldb.Tx, engine string) error {
+	var name string
+	err := tx.QueryRow(ctx, lockEngineQuery+tx.Dialect.ForUpdate, engine).Scan(&name)
+	if !errors.Is(err, sqldb.ErrNoRows) {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO engine_declared (engine, pool, seen) VALUES ($1, '', 0) ON CONFLICT (engine) DO NOTHING`, engine); err != nil {
+		return err
+	}
+	return tx.QueryRow(ctx, lockEngineQuery+tx.Dialect.ForUpdate, engine).Scan(&name)
+}
+
+// countRunning returns the number of running runs of an engine, but at most
+// limit.
+func countRunning(ctx context.Context, tx *sqldb.Tx, engine string, limit int) (n int, err error) {
+	err = tx.QueryRow(ctx, countRunningQuery, engine, int64(limit)).Scan(&n)
+	return n, err
+}
+
+// nextQueued returns the run of a person that is claimed next: the oldest, after
+// subtracting the head starts.
+func nextQueued(ctx context.Context, tx *sqldb.Tx, engine, personID string) (id string, err error) {
+	err = tx.QueryRow(ctx, nextRunQuery+tx.Dialect.SkipLocked, engine, personID).Scan(&id)
 	return id, err
 }
 
@@ -58,7 +116,9 @@ func claimRun(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.T
 	if _, err := tx.Exec(ctx, `INSERT INTO run_attempt (run_id, attempt, worker, started) VALUES ($1, $2, $3, $4)`, r.ID, r.Attempt, worker, sqldb.At(tx.Now)); err != nil {
 		return r, err
 	}
-	_, err = tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1, served = $3 WHERE engine = $1 AND person_id = $2`, r.Engine, r.PersonID, sqldb.At(tx.Now))
+	_, err = tx.Exec(ctx, `
+		UPDATE run_turn SET waiting = waiting - 1, served = $3, since = $3, head_start = `+nextHeadStart+` WHERE engine = $1 AND person_id = $2`,
+		r.Engine, r.PersonID, sqldb.At(tx.Now))
 	return r, err
 }
 

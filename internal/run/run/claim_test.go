@@ -78,7 +78,7 @@ func TestClaimingAtOnce(t *testing.T) {
 				var r run.Run
 				var ok bool
 				err := w.Try(func(tx *sqldb.Tx) (err error) {
-					r, _, ok, err = run.Claim(w.Context(), tx, engine, fmt.Sprint("worker", i), lease)
+					r, _, ok, err = run.Claim(w.Context(), tx, run.ClaimOptions{Engine: engine, Worker: fmt.Sprint("worker", i), Lease: lease})
 					return err
 				})
 				if err != nil {

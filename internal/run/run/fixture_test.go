@@ -72,7 +72,7 @@ func (w fixture) get(id string) run.Run {
 func (w fixture) try(worker string) (r run.Run, ok bool) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) {
-		r, _, ok, err = run.Claim(w.Context(), tx, engine, worker, lease)
+		r, _, ok, err = run.Claim(w.Context(), tx, run.ClaimOptions{Engine: engine, Worker: worker, Lease: lease})
 		return err
 	})
 	return r, ok
@@ -143,7 +143,7 @@ func (w fixture) bring(personID string, s run.State) run.Run {
 
 // add queues a new run.
 func add(ctx context.Context, tx *sqldb.Tx, r run.Run, inputs []run.Input) error {
-	if err := run.Enqueue(ctx, tx, r.Engine, r.PersonID); err != nil {
+	if err := run.Enqueue(ctx, tx, r.Engine, r.PersonID, r.HeadStart); err != nil {
 		return err
 	}
 	return run.Add(ctx, tx, r, inputs)

@@ -56,8 +56,11 @@ func deletePolls(ctx context.Context, tx *sqldb.Tx, runID string) error {
 	return err
 }
 
+// deleteEndedPolls deletes polling records of runs that have ended. CROSS JOIN
+// makes SQLite begin with the polling records, which are few; it would otherwise
+// go through all runs.
 func deleteEndedPolls(ctx context.Context, tx *sqldb.Tx, limit int) (int64, error) {
 	return tx.Exec(ctx, `
 		DELETE FROM run_poll WHERE run_id IN (
-			SELECT p.run_id FROM run_poll p JOIN run r ON r.id = p.run_id WHERE r.status <> 'pending' LIMIT $1)`, int64(limit))
+			SELECT p.run_id FROM run_poll p CROSS JOIN run r WHERE r.id = p.run_id AND r.status <> 'pending' LIMIT $1)`, int64(limit))
 }

@@ -21,7 +21,7 @@ type Queue struct {
 const (
 	queueEngines  = 100
 	countedPeople = 20_000 // people per engine whose queued runs are counted
-	oldestPeople  = 1_000  // people per engine whose oldest runs are compared: the people whose last claims are the oldest
+	oldestPeople  = 1_000  // people per engine whose oldest runs are compared: the people whose turn comes next
 	countedActive = 20_000 // running runs that are counted
 )
 

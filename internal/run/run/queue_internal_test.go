@@ -46,6 +46,12 @@ func TestQueuesAreReadByIndex(t *testing.T) {
 			countWaitingQuery:   {"image", int64(countedPeople)},
 			oldestWaitingQuery:  {"image", int64(oldestPeople)},
 			countActiveQuery:    {int64(countedActive)},
+			hasWaitingQuery:     {"image"},
+			nextPersonQuery:     {"image"},
+			nextRunQuery:        {"image", "p7"},
+			estimatesQuery:      {"image", int64(maxSample)},
+			lockEngineQuery:     {"image"},
+			countRunningQuery:   {"image", int64(4)},
 			listWorkQuery:       {"queued", int64(0), "", int64(100)},
 			sampleQuery:         {"image", int64(maxSample)},
 			`SELECT ` + countRunsQuery + ` FROM (VALUES (CAST($2 AS TEXT))) AS w`:                         {int64(maxCounted), "p7"},
@@ -65,6 +71,41 @@ func TestQueuesAreReadByIndex(t *testing.T) {
 					t.Errorf("%s\ngoes through a table:\n%s", query, strings.Join(plan, "\n"))
 				}
 			}
+		}
+	})
+}
+
+// TestClaimsDoNotSortTheQueue holds that the cost of finding the next person
+// does not grow with the number of people who wait.
+func TestClaimsDoNotSortTheQueue(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		numbers := `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) `
+		var plan []string
+		err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
+			for _, query := range []string{
+				numbers + `INSERT INTO person (id, email, email_key, email_verified, password_hash, created)
+					SELECT 'p' || i, 'p' || i, 'p' || i, TRUE, '', 0 FROM n`,
+				numbers + `INSERT INTO run_turn (engine, person_id, served, waiting, since, head_start) SELECT 'image', 'p' || i, i, 1, 10 * i, i % 7 FROM n`,
+				`ANALYZE`,
+			} {
+				if _, err := tx.Exec(t.Context(), query); err != nil {
+					return err
+				}
+			}
+			explain := "EXPLAIN QUERY PLAN "
+			if db.Dialect.Name == "postgres" {
+				explain = "EXPLAIN "
+			}
+			plan, err = explained(tx, t, explain+nextPersonQuery, []any{"image"})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(plan, "\n")
+		if !strings.Contains(text, "run_turn_order") || strings.Contains(text, "Sort") || strings.Contains(text, "TEMP B-TREE") {
+			t.Errorf("the next person is not read from the index:\n%s", text)
 		}
 	})
 }

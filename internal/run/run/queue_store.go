@@ -25,11 +25,30 @@ const (
 		SELECT min(created) FROM (
 			SELECT (SELECT r.created FROM run r WHERE r.engine = t.engine AND r.person_id = t.person_id AND r.stage = 'queued'
 				ORDER BY r.created, r.id LIMIT 1) AS created
-			FROM (SELECT engine, person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT $2) AS t
+			FROM (SELECT engine, person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY since - head_start, person_id LIMIT $2) AS t
 		) AS firsts`
 	countActiveQuery = `
 		SELECT engine, count(*) FROM (SELECT engine FROM run WHERE stage = 'running' LIMIT $1) AS counted GROUP BY engine`
 )
+
+// estimatesQuery reads the estimated durations of a limited number of runs of an
+// engine that have not ended.
+const estimatesQuery = `
+	SELECT CAST(coalesce(sum(estimated_s), 0) AS BIGINT), count(estimated_s) FROM (
+		SELECT estimated_s FROM (SELECT estimated_s FROM run WHERE engine = $1 AND stage = 'queued' LIMIT $2) AS waiting
+		UNION ALL
+		SELECT estimated_s FROM (SELECT estimated_s FROM run WHERE engine = $1 AND stage = 'running' LIMIT $2) AS active) AS estimates`
+
+// MeanEstimate returns the mean of the estimated durations of the runs of an
+// engine that have not ended, of which it reads at most a thousand queued and a
+// thousand running ones. It returns 0 if no run has an estimate.
+func MeanEstimate(ctx context.Context, tx *sqldb.Tx, engine string) (time.Duration, error) {
+	var seconds, n int64
+	if err := tx.QueryRow(ctx, estimatesQuery, engine, int64(maxSample)).Scan(&seconds, &n); err != nil || n == 0 {
+		return 0, err
+	}
+	return time.Duration(seconds) * time.Second / time.Duration(n), nil
+}
 
 func listWaitingEngines(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 	return sqldb.All(ctx, tx, waitingEnginesQuery, []any{int64(queueEngines)}, func(row sqldb.Scanner) (engine string, err error) {

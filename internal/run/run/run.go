@@ -16,11 +16,23 @@
 // Scheduling is fair: among the people with queued runs for an engine, the
 // person whose last claim is the oldest comes next. The table run_turn has, for
 // each engine and person, the time when the person was last served and the
-// number of their queued runs.
+// number of their queued runs. People who were not served lately come first, in
+// the order in which they arrived.
+//
+// A run can have a head start, by its priority: it moves the turn of the person
+// forward by this time, and the run forward among the runs of the person. The
+// times of all others do not change, so after this time they come first, and
+// nobody starves.
+//
+// An engine can have a limit on the runs that all workers together execute at
+// the same time. A claim of such an engine locks the row of the engine, counts
+// the running runs and then claims; so two claims never count the same free
+// place, and no counter can differ from the runs.
 //
 // Every transaction locks rows in the order of the columns below, to prevent
 // deadlocks. A claim locks the run_turn row before the run, but skips locked
-// rows, so it never waits for one lock while it has another. A dot means that
+// rows, so it never waits for one lock while it has another; only the row of an
+// engine with a limit, which it locks first, is waited for. A dot means that
 // the row is locked because of a foreign key.
 //
 //	               person  run  run_poll  rate key  run_turn  report, budget  account  system account
@@ -108,6 +120,10 @@ type Run struct {
 	AllowanceMonth string // month of the held allowance, as in 2026-11; empty if none is held
 	TokensCharged  int64  // 0 until the run has ended
 	AllowanceUsed  int64  // 0 until the run has ended
+
+	// HeadStart is how much earlier than its creation the run counts as created
+	// when the next run is chosen. It is negative for runs with a low priority.
+	HeadStart time.Duration
 
 	State       State
 	Attempt     int64  // number of the latest claim; 0 if never claimed

@@ -94,7 +94,7 @@ func TestALife(t *testing.T) {
 		w.Pass(time.Second)
 		var r run.Run
 		w.Do(func(tx *sqldb.Tx) error {
-			one, inputs, ok, err := run.Claim(w.Context(), tx, engine, "worker", lease)
+			one, inputs, ok, err := run.Claim(w.Context(), tx, run.ClaimOptions{Engine: engine, Worker: "worker", Lease: lease})
 			if r = one; !ok || len(inputs) != 1 || inputs[0] != in {
 				w.Errorf("claim = %v, inputs %+v", ok, inputs)
 			}

@@ -14,17 +14,17 @@ import (
 // them.
 const columns = `id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 	num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
-	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note, server_position`
+	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note, server_position, head_start`
 
 func scanRun(row sqldb.Scanner) (r Run, err error) {
 	var team, company, stage *string
 	var estimated, charged, used *int64
-	var poll int64
+	var poll, headStart int64
 	var status string
 	var created, started, finished sqldb.Time
 	err = row.Scan(&r.ID, &r.LibraryID, &r.PersonID, &r.AccountID, &team, &company, &r.Credential, &r.CredentialID, &r.Plugin, &r.ToolID, &r.ToolHash, &r.Engine, &r.Inputs, &r.Prompt, &r.Seed,
 		&r.NumResults, &r.Metadata, &r.WebhookURL, &estimated, &poll, &r.UnitTokens, &r.TokensHeld, &r.AllowanceHeld, &r.AllowanceMonth, &charged, &used,
-		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.EngineState, &r.ServerPosition)
+		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.EngineState, &r.ServerPosition, &headStart)
 	if err != nil {
 		return Run{}, err
 	}
@@ -44,6 +44,7 @@ func scanRun(row sqldb.Scanner) (r Run, err error) {
 	}
 	r.Estimated = time.Duration(value(estimated)) * time.Second
 	r.PollAfter = time.Duration(poll) * time.Second
+	r.HeadStart = time.Duration(headStart) * time.Microsecond
 	r.TokensCharged = value(charged)
 	r.AllowanceUsed = value(used)
 	r.Created = created.Time
@@ -56,12 +57,12 @@ func insertRun(ctx context.Context, tx *sqldb.Tx, r Run) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 			num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month,
-			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created, seal)
+			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created, seal, head_start)
 		VALUES ($1, $2, $3, $4, nullif($5, ''), (SELECT company_id FROM team WHERE id = $5), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
-			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24, $25)`,
+			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24, $25, $26)`,
 		r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
 		r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated/time.Second), int64(r.PollAfter/time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
-		sqldb.At(tx.Now), r.sealedHash(tx))
+		sqldb.At(tx.Now), r.sealedHash(tx), r.HeadStart.Microseconds())
 	return err
 }
 

@@ -19,7 +19,7 @@ const (
 // runs that were cancelled while they were queued, or that failed after their
 // engine had saved a checkpoint for another attempt.
 func (r reaper) abandonRemoteWork(ctx context.Context) error {
-	for _, p := range r.pools {
+	for _, p := range r.slotPools {
 		e, ok := p.Engine.(engine.Abandoner)
 		if !ok || p.unavailable.Load() {
 			continue
@@ -45,7 +45,7 @@ func (r reaper) abandonRemoteWork(ctx context.Context) error {
 
 // abandonOne stops the remote work of one run, and reports whether this must be
 // attempted again later.
-func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
+func (r reaper) abandonOne(ctx context.Context, p *slotPool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
 	short, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
 	if err := e.Abandon(short, l.EngineState); err != nil {

@@ -31,7 +31,7 @@ const (
 )
 
 // watchServer probes the server of an engine until ctx ends.
-func (r *Runner) watchServer(ctx context.Context, p *pool, server engine.Prober) {
+func (r *Runner) watchServer(ctx context.Context, p *slotPool, server engine.Prober) {
 	wait := probeFirst
 	failed := 0
 	for {
@@ -82,14 +82,14 @@ func (r *Runner) probeServer(ctx context.Context, server engine.Prober) (err err
 }
 
 // hasReports reports whether any worker has reported on the server.
-func (r *Runner) hasReports(ctx context.Context, p *pool) (is bool) {
+func (r *Runner) hasReports(ctx context.Context, p *slotPool) (is bool) {
 	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // after an error, the next probe queries again
 	return is
 }
 
 // reportAvailability records in memory and in the database whether the server
 // of an engine is available. cause is the error if the server is unavailable.
-func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bool, cause error) {
+func (r *Runner) reportAvailability(ctx context.Context, p *slotPool, unavailable bool, cause error) {
 	was := r.setAvailability(p, unavailable, cause)
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if unavailable {
@@ -107,7 +107,7 @@ func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bo
 
 // setAvailability records in memory whether the server of an engine is
 // available, and returns whether it was unavailable before.
-func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bool) {
+func (r *Runner) setAvailability(p *slotPool, unavailable bool, cause error) (was bool) {
 	was = p.unavailable.Swap(unavailable)
 	if unavailable {
 		p.recordUnreachable(r.DB.Now(), cause)
@@ -126,7 +126,7 @@ func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bo
 // may wait for the server. The run may wait until the timeout of its tool has
 // passed since the run first started, not counting the time in the server's
 // queue.
-func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
+func (r *Runner) canWait(ctx context.Context, p *slotPool, j *job, why error) bool {
 	if _, ok := p.Engine.(engine.Prober); !ok {
 		return false
 	}

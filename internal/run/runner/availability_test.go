@@ -135,7 +135,7 @@ func TestAServerThatOneNodeReaches(t *testing.T) {
 		watchEngines(h)
 		work(h, near, func(p *runner.Parts) {
 			quickProbes(p)
-			p.Pools = map[string]engine.Pool{generationtest.Engine: {Engine: near, Parallel: 1}}
+			p.Slots = map[string]engine.Slots{generationtest.Engine: {Engine: near, Parallel: 1}}
 		})
 		first := create(h, "cost", nil)
 		receive(h, reached, "the node that reaches the server")

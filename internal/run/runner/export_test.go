@@ -7,7 +7,7 @@ func (r *Runner) Reap(ctx context.Context) error { return reaper{r}.reapRuns(ctx
 
 // Step claims a run and works on it, with nobody else awake.
 func (r *Runner) Step(ctx context.Context, engine string) bool {
-	p := r.pools[engine]
+	p := r.slotPools[engine]
 	j, ok := r.claimNext(ctx, p)
 	if ok {
 		r.runJob(ctx, p, j)

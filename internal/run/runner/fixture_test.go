@@ -74,7 +74,7 @@ func eachInstallation(t *testing.T, fn func(h *installation)) {
 func build(h *installation, e engine.Engine, change func(*runner.Parts)) *runner.Runner {
 	p := runner.Parts{
 		DB: h.DB, Blobs: h.Blobs, Intake: h.Intake, Catalog: h.Catalog, Runs: h.Runs, Hub: h.Hub, Log: slog.New(slog.DiscardHandler), Now: time.Now,
-		Pools:    map[string]engine.Pool{generationtest.Engine: {Engine: e, Parallel: 4}},
+		Slots:    map[string]engine.Slots{generationtest.Engine: {Engine: e, Parallel: 4}},
 		Settings: runner.Settings{Lease: 30 * time.Second, Attempts: 3, MaxWait: time.Hour, Drain: time.Minute, OutputBytes: 1 << 16},
 	}
 	if change != nil {

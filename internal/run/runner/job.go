@@ -37,7 +37,7 @@ func (j *job) claimOf() run.Lease { return run.Lease{ID: j.run.ID, Attempt: j.ru
 
 // runJob works on a run until the run ends, is put back into the queue, or is
 // taken over by another worker.
-func (r *Runner) runJob(work context.Context, p *pool, j *job) {
+func (r *Runner) runJob(work context.Context, p *slotPool, j *job) {
 	failpoint.Hit("dispatch.after_lease")
 	ctx, stop := context.WithCancelCause(work)
 	defer stop(nil)
@@ -115,7 +115,7 @@ func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) 
 // attemptRun calls the engine, repeatedly after temporary errors, and returns
 // the outcome of the run. The outcome has no state if the job was interrupted
 // or the run must wait for the engine's server.
-func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Outcome {
+func (r *Runner) attemptRun(ctx context.Context, p *slotPool, j *job, out *sink) generation.Outcome {
 	for try := 0; ; try++ {
 		err := r.tryOnce(ctx, p, j, try, out)
 		if err == nil {
@@ -149,7 +149,7 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 }
 
 // tryOnce calls the engine once. try is the number of earlier calls.
-func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sink) error {
+func (r *Runner) tryOnce(ctx context.Context, p *slotPool, j *job, try int, out *sink) error {
 	tool, err := r.Catalog.ToolVersion(ctx, j.run.ToolHash)
 	if err != nil {
 		return wrapAccident("read the tool", err)
@@ -189,7 +189,7 @@ func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sin
 
 // provenanceMark returns the statement of origin to embed in results, as an XMP
 // packet. It returns nil if statements are turned off.
-func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
+func (r *Runner) provenanceMark(p *slotPool, j *job, tool *catalog.Tool) []byte {
 	if !r.Provenance {
 		return nil
 	}

@@ -57,7 +57,7 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 					var one run.Run
 					var ok bool
 					err = h.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-						one, _, ok, err = run.Claim(ctx, tx, generationtest.Engine, worker, lease)
+						one, _, ok, err = run.Claim(ctx, tx, run.ClaimOptions{Engine: generationtest.Engine, Worker: worker, Lease: lease, Limit: 20 * random.IntN(2)})
 						return err
 					})
 					if err != nil || !ok || lease == 0 {

@@ -11,13 +11,13 @@ import (
 	"atelier/internal/engine"
 )
 
-// maxOutside is the maximum number of jobs of a pool that may work, or wait for
-// memory, after they have released their slot in the pool.
+// maxOutside is the maximum number of jobs of a slot pool that may work, or wait for
+// memory, after they have released their slot in the slot pool.
 const maxOutside = 64
 
-// poolSlot is the slot that a job occupies, in its pool or outside of it. Jobs
-// with large pictures release their slot in the pool while they wait for memory
-// and work, so that the pool can continue with the runs of other people. The
+// poolSlot is the slot that a job occupies, in its slot pool or outside of it. Jobs
+// with large pictures release their slot in the slot pool while they wait for memory
+// and work, so that the slot pool can continue with the runs of other people. The
 // memory budget limits how many of these jobs work at the same time.
 type poolSlot struct {
 	slots   chan struct{}
@@ -28,8 +28,8 @@ type poolSlot struct {
 	left  bool
 }
 
-// moveOutside frees the slot in the pool, unless maxOutside jobs are already
-// outside of the pool.
+// moveOutside frees the slot in the slot pool, unless maxOutside jobs are already
+// outside of the slot pool.
 func (s *poolSlot) moveOutside() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *poolSlot) moveOutside() {
 	}
 }
 
-// releaseSlot frees the slot, in the pool or outside of it, at the end of the
+// releaseSlot frees the slot, in the slot pool or outside of it, at the end of the
 // job.
 func (s *poolSlot) releaseSlot() {
 	s.mu.Lock()

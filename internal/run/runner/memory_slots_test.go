@@ -48,10 +48,10 @@ func TestLargeRunsWaitOutside(t *testing.T) {
 		inside, gate := make(chan string, 20), make(chan struct{})
 		r := build(h, greedy(of, inside, gate), func(p *runner.Parts) {
 			p.Memory = memory.NewBudget(total)
-			for name, one := range p.Pools {
+			for name, one := range p.Slots {
 				pool := one
 				pool.Parallel = 1
-				p.Pools[name] = pool
+				p.Slots[name] = pool
 			}
 		})
 		make := func(bytes int64) run.Run {

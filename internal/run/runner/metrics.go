@@ -24,10 +24,10 @@ type metrics struct {
 // continues.
 const elsewhere = "elsewhere"
 
-// newMetrics returns the metrics of a node with these pools. All series are
+// newMetrics returns the metrics of a node with these slots. All series are
 // created with the value zero, because rates and alerts miss the first value of
 // a series that appears later.
-func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics {
+func newMetrics(to prometheus.Registerer, slots map[string]engine.Slots) *metrics {
 	m := &metrics{
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "atelier_runs_running", Help: "Runs that this node is executing, by engine.",
@@ -46,8 +46,8 @@ func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics
 			Name: "atelier_engine_places", Help: "Runs that this node may execute at the same time, by engine.",
 		}, []string{"engine"}),
 	}
-	for name, pool := range pools {
-		m.places.WithLabelValues(name).Set(float64(pool.Parallel))
+	for name, one := range slots {
+		m.places.WithLabelValues(name).Set(float64(one.Parallel))
 		m.running.WithLabelValues(name)
 		m.seconds.WithLabelValues(name)
 		m.servers.WithLabelValues(name)

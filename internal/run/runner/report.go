@@ -23,12 +23,14 @@ func (r *Runner) Engines() []node.Engine {
 	}
 	r.mu.Unlock()
 
-	engines := make([]node.Engine, 0, len(r.pools))
-	for name, p := range r.pools {
+	engines := make([]node.Engine, 0, len(r.slotPools))
+	for name, p := range r.slotPools {
 		engines = append(engines, node.Engine{
 			Name:      name,
+			Pool:      p.Pool,
 			Available: !p.unavailable.Load(),
 			Capacity:  int64(p.Parallel),
+			Limit:     int64(p.Limit),
 			Running:   running[name],
 			Failure:   p.failure.Load(),
 		})
@@ -41,7 +43,7 @@ func (r *Runner) Engines() []node.Engine {
 const maxCause = 300
 
 // recordUnreachable records that the server of the engine could not be reached.
-func (p *pool) recordUnreachable(now time.Time, cause error) {
+func (p *slotPool) recordUnreachable(now time.Time, cause error) {
 	if e, ok := errors.AsType[*engine.Error](cause); ok {
 		cause = e.Unwrap() // its message is for the person who started the run
 	}
@@ -57,6 +59,6 @@ func (p *pool) recordUnreachable(now time.Time, cause error) {
 }
 
 // recordFailed records that a run failed with an error code.
-func (p *pool) recordFailed(now time.Time, code engine.Code) {
+func (p *slotPool) recordFailed(now time.Time, code engine.Code) {
 	p.failure.Store(&node.Failure{Code: string(code), At: now})
 }

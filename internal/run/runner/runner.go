@@ -1,14 +1,18 @@
 // Package runner executes queued runs with engines.
 //
-// Every engine has a pool of slots. While a slot is free, the runner claims the
-// next run, passes the job to the engine, stores the results and ends the run.
-// The database decides which worker executes a run. The runner renews its
-// leases, and stops a job as soon as it reads from the database that the run
-// was taken over by another worker, was cancelled or has ended.
+// Every engine has a number of slots, which are called its slot pool. While a
+// slot is free, the runner claims the next run, passes the job to the engine,
+// stores the results and ends the run. The database decides which worker
+// executes a run. The runner renews its leases, and stops a job as soon as it
+// reads from the database that the run was taken over by another worker, was
+// cancelled or has ended.
 //
-//	created here ────────▶ NoticeQueued ──▶ pool ──claim──▶ engine ──▶ ingest ──▶ generation.EndRun
-//	created elsewhere ─▶ ticket ───────┘     ▲
-//	once a second ───────────────────────────┘
+// Every engine also belongs to a pool, such as gpu. An operator can bind a
+// worker to pools; its runner then has only the engines of these pools.
+//
+//	created here ────────▶ NoticeQueued ──▶ slot pool ──claim──▶ engine ──▶ ingest ──▶ generation.EndRun
+//	created elsewhere ─▶ ticket ───────┘       ▲
+//	once a second ─────────────────────────────┘
 //
 // On PostgreSQL, if a node has no free slot for a run that was created on it,
 // it notifies the other nodes with a job in the queue, which is called a
@@ -51,8 +55,9 @@ type Parts struct {
 	Catalog *catalog.Catalog
 	Runs    *generation.Service
 	Hub     *pubsub.Hub
-	Pools   map[string]engine.Pool // slots of each engine, by its name in manifests
-	Memory  *memory.Budget         // memory budget of all built-in engines; nil if memory is not limited
+	Slots   map[string]engine.Slots // slots of each engine of this node, by its name in manifests
+	Pools   map[string]string       // pool of each engine that the settings name, even if this node does not serve the pool
+	Memory  *memory.Budget          // memory budget of all built-in engines; nil if memory is not limited
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // nil if metrics are not exported
 	Now     func() time.Time
@@ -90,13 +95,16 @@ type Settings struct {
 // Runner executes queued runs. Its method Run may be called only once.
 type Runner struct {
 	Parts
-	worker  string // unique name of this process
-	pools   map[string]*pool
-	metrics *metrics
+	worker    string // unique name of this process
+	slotPools map[string]*slotPool
+	metrics   *metrics
 
 	mu      sync.Mutex
 	current map[*job]bool
 	renewed time.Time
+	// unstaffed has the pools of the engines that have queued runs and that no
+	// worker served when this was last checked, by engine.
+	unstaffed map[string]string
 
 	stopping chan struct{} // closed when no more runs are claimed
 
@@ -105,9 +113,9 @@ type Runner struct {
 	unknown chan struct{} // signals that a run was created on this node for an engine that this node does not have
 }
 
-// pool contains the slots of an engine in this process.
-type pool struct {
-	engine.Pool
+// slotPool contains the slots of an engine in this process.
+type slotPool struct {
+	engine.Slots
 	name string
 	// wake signals that a run was created on this node. offer signals that
 	// another node has a queued run; it is unbuffered, so that the sender waits
@@ -115,7 +123,7 @@ type pool struct {
 	wake  chan struct{}
 	offer chan struct{}
 	// outside limits the number of jobs that have released their slot in the
-	// pool (see poolSlot).
+	// slot pool (see poolSlot).
 	outside chan struct{}
 
 	free             atomic.Bool // a slot is free
@@ -146,17 +154,17 @@ func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
 	p.QueueTimeout = cmp.Or(p.QueueTimeout, time.Hour)
 	r := &Runner{
-		Parts:    p,
-		worker:   ids.New(),
-		metrics:  newMetrics(p.Metrics, p.Pools),
-		pools:    map[string]*pool{},
-		current:  map[*job]bool{},
-		stopping: make(chan struct{}),
-		unknown:  make(chan struct{}, 1),
+		Parts:     p,
+		worker:    ids.New(),
+		metrics:   newMetrics(p.Metrics, p.Slots),
+		slotPools: map[string]*slotPool{},
+		current:   map[*job]bool{},
+		stopping:  make(chan struct{}),
+		unknown:   make(chan struct{}, 1),
 	}
-	for name, one := range p.Pools {
-		r.pools[name] = &pool{
-			Pool:             one,
+	for name, one := range p.Slots {
+		r.slotPools[name] = &slotPool{
+			Slots:            one,
 			name:             name,
 			wake:             make(chan struct{}, 1),
 			offer:            make(chan struct{}),
@@ -171,7 +179,7 @@ func New(p Parts) *Runner {
 // whether this node will probably claim the run soon. If not, other nodes
 // should be notified.
 func (r *Runner) NoticeQueued(engine string) bool {
-	p := r.pools[engine]
+	p := r.slotPools[engine]
 	if p == nil {
 		select {
 		case r.unknown <- struct{}{}:
@@ -185,7 +193,7 @@ func (r *Runner) NoticeQueued(engine string) bool {
 	select {
 	case p.wake <- struct{}{}:
 		return p.free.Load()
-	default: // a signal is already pending, but the pool may claim only one run for it
+	default: // a signal is already pending, but the slot pool may claim only one run for it
 		return false
 	}
 }
@@ -194,7 +202,7 @@ func (r *Runner) NoticeQueued(engine string) bool {
 // makes the node claim a queued run. It returns after offerTimeout at the
 // latest, because every node also queries the queued runs periodically.
 func (r *Runner) OfferSlot(ctx context.Context, engine string) {
-	p := r.pools[engine]
+	p := r.slotPools[engine]
 	if p == nil {
 		return
 	}
@@ -219,7 +227,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.began = r.DB.Now()
 	group.Go(func() error { r.repeatEvery(ctx, serveEvery, "report engines", r.reportServed); return nil })
 	group.Go(func() error { reaper{r}.watchUnserved(ctx); return nil })
-	for _, p := range r.pools {
+	for _, p := range r.slotPools {
 		group.Go(func() error { r.feedPool(ctx, work, p, &jobs); return nil })
 		if server, ok := p.Engine.(engine.Prober); ok {
 			group.Go(func() error { r.watchServer(ctx, p, server); return nil })
@@ -265,9 +273,9 @@ func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, task strin
 	}
 }
 
-// feedPool claims runs and starts jobs whenever a slot of a pool is free, until
-// ctx ends.
-func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) {
+// feedPool claims runs and starts jobs whenever a slot of a slot pool is free,
+// until ctx ends.
+func (r *Runner) feedPool(ctx, work context.Context, p *slotPool, jobs *sync.WaitGroup) {
 	slots := make(chan struct{}, p.Parallel)
 	defer p.free.Store(false)
 	tick := time.NewTicker(lookEvery)
@@ -293,16 +301,30 @@ func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGro
 		p.free.Store(false)
 		j.slot = &poolSlot{slots: slots, outside: p.outside}
 		jobs.Go(func() {
+			defer p.noticeEnd()
 			defer j.slot.releaseSlot()
 			r.runJob(work, p, j)
 		})
 	}
 }
 
+// noticeEnd must be called after a job has ended. If the runs of the engine are
+// limited on all nodes together, the slots of this node may all be waiting for
+// the place that the job had.
+func (p *slotPool) noticeEnd() {
+	if p.Limit == 0 {
+		return
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default: // a signal is already pending
+	}
+}
+
 // claimNext claims the next run, if there is one. A claim that has begun is not
 // aborted when ctx ends. Otherwise the run could be claimed in the database
 // without a job on this node, and would wait until its lease expires.
-func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
+func (r *Runner) claimNext(ctx context.Context, p *slotPool) (*job, bool) {
 	if ctx.Err() != nil || p.unavailable.Load() {
 		return nil, false
 	}
@@ -311,7 +333,7 @@ func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 	var j *job
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		j = nil
-		one, inputs, ok, err := run.Claim(ctx, tx, p.name, r.worker, r.Lease)
+		one, inputs, ok, err := run.Claim(ctx, tx, run.ClaimOptions{Engine: p.name, Worker: r.worker, Lease: r.Lease, Limit: p.Limit})
 		if ok {
 			j = &job{run: one, inputs: inputs, clock: newWorkClock(r.Now)}
 		}

@@ -59,7 +59,7 @@ func TestWhatNobodyWorksOnIsNotKept(t *testing.T) {
 			if err := tx.QueryRow(h.Context(), `SELECT worker FROM run WHERE id = $1`, known.ID).Scan(&worker); err != nil {
 				return err
 			}
-			_, _, ok, err := run.Claim(h.Context(), tx, "other", worker, lease)
+			_, _, ok, err := run.Claim(h.Context(), tx, run.ClaimOptions{Engine: "other", Worker: worker, Lease: lease})
 			if !ok {
 				h.Error("nothing to claim")
 			}
@@ -197,7 +197,7 @@ func TestManyLostRuns(t *testing.T) {
 
 func TestWaitingTooLong(t *testing.T) {
 	eachInstallation(t, func(h *installation) {
-		r := build(h, paints, func(p *runner.Parts) { p.Pools = nil })
+		r := build(h, paints, func(p *runner.Parts) { p.Slots = nil })
 		made := create(h, "cost", nil)
 		h.Pass(time.Hour)
 		h.OK(r.Reap(h.Context()))
@@ -223,7 +223,7 @@ func TestPlaces(t *testing.T) {
 			}
 			return e.Run(ctx, j, out)
 		}), func(p *runner.Parts) {
-			p.Pools = map[string]engine.Pool{generationtest.Engine: {Engine: p.Pools[generationtest.Engine].Engine, Parallel: 2}}
+			p.Slots = map[string]engine.Slots{generationtest.Engine: {Engine: p.Slots[generationtest.Engine].Engine, Parallel: 2}}
 		})
 		var ids []string
 		for range 6 {
@@ -249,7 +249,7 @@ func TestNotice(t *testing.T) {
 	eachInstallation(t, func(h *installation) {
 		e := newStuck()
 		r := build(h, e, func(p *runner.Parts) {
-			p.Pools = map[string]engine.Pool{generationtest.Engine: {Engine: e, Parallel: 1}}
+			p.Slots = map[string]engine.Slots{generationtest.Engine: {Engine: e, Parallel: 1}}
 		})
 		if r.NoticeQueued(generationtest.Engine) {
 			h.Error("who does not work takes a run")

@@ -87,7 +87,7 @@ const TicketKind = "run-ticket"
 // TicketHandler returns the queue handler for notifications of other nodes.
 func (r *Runner) TicketHandler() queue.Handler {
 	return queue.Handler{
-		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.pools), 1),
+		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.slotPools), 1),
 		Do: func(ctx context.Context, w queue.Work) error {
 			name, err := strconv.Unquote(string(w.Args))
 			if err != nil {

@@ -21,6 +21,8 @@ import (
 //	no node ever had it           ──▶ its runs fail immediately
 //	a node had it and has stopped ──▶ its runs wait for servedFor, because the
 //	                                  node may be restarted or replaced
+//	a node's settings name it,    ──▶ its runs wait for MaxWait, and a warning is
+//	but no worker serves its pool     logged
 //
 // A runner that started less than servedFor ago does not fail runs of an engine
 // whose node has stopped, because after an outage all nodes restart one after
@@ -28,12 +30,21 @@ import (
 const (
 	serveEvery = time.Minute
 	servedFor  = 10 * time.Minute
+	// unstaffedAfter is how long no worker must have reported an engine before
+	// a warning about its pool is logged. A report may come late.
+	unstaffedAfter = 3 * serveEvery
 )
 
-// reportServed records in the database which engines this node has.
+// reportServed records in the database which engines this node has, and which
+// its settings name.
 func (r *Runner) reportServed(ctx context.Context) error {
-	names := slices.Collect(maps.Keys(r.pools))
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ReportServed(ctx, tx, names) })
+	names := slices.Collect(maps.Keys(r.slotPools))
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := run.DeclareEngines(ctx, tx, r.Pools); err != nil {
+			return err
+		}
+		return run.ReportServed(ctx, tx, names)
+	})
 	if err == nil {
 		r.served.Store(true)
 	}
@@ -63,7 +74,11 @@ func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 		return 0, nil
 	}
 	var names []string
+	var unstaffed map[string]string
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		if unstaffed, err = run.ListUnstaffed(ctx, tx, tx.Now.Add(-unstaffedAfter)); err != nil {
+			return err
+		}
 		since := time.Time{}
 		if tx.Now.Sub(r.began) >= servedFor {
 			since = tx.Now.Add(-servedFor)
@@ -74,6 +89,7 @@ func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	r.logUnstaffed(unstaffed)
 	for _, name := range names {
 		ended := 0
 		for n := reapBatch; n == reapBatch; {
@@ -87,6 +103,22 @@ func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 		}
 	}
 	return 0, nil
+}
+
+// logUnstaffed logs a warning for every engine that has queued runs and that no
+// worker serves, once until a worker serves it again. pools are the pools of
+// these engines, by engine.
+func (r reaper) logUnstaffed(pools map[string]string) {
+	r.mu.Lock()
+	before := r.unstaffed
+	r.unstaffed = pools
+	r.mu.Unlock()
+
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		if _, known := before[name]; !known {
+			r.Log.Warn("queued runs wait because no worker serves the pool of their engine", "engine", name, "pool", pools[name])
+		}
+	}
 }
 
 // failQueued fails at most reapBatch queued runs of an engine, and returns

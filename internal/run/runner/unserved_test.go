@@ -85,7 +85,7 @@ func TestWhoTakesRunsHasTheirEngine(t *testing.T) {
 		h.Claim("an older node")
 		made := create(h, "cost", nil)
 		other := build(h, paints, func(p *runner.Parts) {
-			p.Pools = map[string]engine.Pool{"other": {Engine: paints, Parallel: 1}}
+			p.Slots = map[string]engine.Slots{"other": {Engine: paints, Parallel: 1}}
 		})
 		h.OK(other.Announce(h.Context()))
 		h.Pass(time.Minute)

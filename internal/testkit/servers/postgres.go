@@ -27,6 +27,10 @@ const postgresTimeout = 30 * time.Second
 type Postgres struct {
 	PID    int
 	socket string // directory of the socket
+	bin    string // folder of the programs
+
+	credential *syscall.Credential // user of the server; nil: the user of the test
+	options    []string            // further arguments
 }
 
 // StartPostgres starts a server from the installed programs on a socket in a
@@ -48,7 +52,7 @@ func StartPostgres(options ...string) (*Postgres, error) {
 		return nil, err
 	}
 
-	data := filepath.Join(dir, "data")
+	data := dataFolder(dir)
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", data)
 	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	initdb.Dir = dir
@@ -56,14 +60,43 @@ func StartPostgres(options ...string) (*Postgres, error) {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 
-	cmd := exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", data, "-k", dir, "-c", "listen_addresses="}, options...)...)
+	return startServer(bin, dir, credential, options)
+}
+
+// StartReplica starts a streaming replica of the server, on a socket of its
+// own. The options are arguments of postgres.
+func (p *Postgres) StartReplica(options ...string) (*Postgres, error) {
+	dir, err := Dir("/tmp", "atl-pg-")
+	if err != nil {
+		return nil, err
+	}
+	credential, err := unprivilegedUser(dir)
+	if err != nil {
+		return nil, err
+	}
+	// The option -R lets the copy follow the server.
+	backup := exec.Command(filepath.Join(p.bin, "pg_basebackup"), "-h", p.socket, "-U", "postgres", "-D", dataFolder(dir), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	backup.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	backup.Dir = dir
+	if out, err := backup.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)
+	}
+	return startServer(p.bin, dir, credential, options)
+}
+
+// dataFolder returns the folder of a server's data in its own folder.
+func dataFolder(dir string) string { return filepath.Join(dir, "data") }
+
+// startServer starts a server on the data in dir, and waits until it answers.
+func startServer(bin, dir string, credential *syscall.Credential, options []string) (*Postgres, error) {
+	cmd := exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", dataFolder(dir), "-k", dir, "-c", "listen_addresses="}, options...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	cmd.Dir = dir
 	process, err := Start(cmd)
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{PID: cmd.Process.Pid, socket: dir}
+	p := &Postgres{PID: cmd.Process.Pid, socket: dir, bin: bin, credential: credential, options: options}
 	for deadline := time.Now().Add(postgresTimeout); ; time.Sleep(20 * time.Millisecond) {
 		err := p.Exec(context.Background(), `SELECT 1`)
 		if err == nil {
@@ -73,6 +106,17 @@ func StartPostgres(options ...string) (*Postgres, error) {
 			return nil, fmt.Errorf("postgres did not start: %w: %s", err, process.Log())
 		}
 	}
+}
+
+// Restart starts the server again after it was killed, on the same data and the
+// same socket.
+func (p *Postgres) Restart() error {
+	again, err := startServer(p.bin, p.socket, p.credential, p.options)
+	if err != nil {
+		return err
+	}
+	p.PID = again.PID
+	return nil
 }
 
 // URL returns the address of a database of the server.

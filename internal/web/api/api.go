@@ -67,6 +67,7 @@ type Parts struct {
 	Secrets      *webhook.Secrets
 	DB           *sqldb.DB
 	Blobs        blob.Store
+	Presigner    *blob.Presigner // nil: files are sent by this node
 	Catalog      *catalog.Catalog
 	Cursors      cursor.Sealer
 	BaseURL      string
@@ -215,6 +216,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Library:   p.Library,
 			Links:     p.Links,
 			Blobs:     p.Blobs,
+			Presigner: p.Presigner,
 			Files:     verifier,
 			Now:       p.Now,
 			AppOrigin: otherOrigin(p.Accounts.Settings.AppURL, p.Links.BaseURL),

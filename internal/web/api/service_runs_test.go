@@ -53,7 +53,7 @@ func (s *service) work() {
 	p := s.parts
 	s.runner = runner.New(runner.Parts{
 		DB: s.db, Blobs: p.Blobs, Intake: p.Intake, Catalog: p.Catalog, Runs: p.Runs, Hub: p.Hub,
-		Pools: map[string]engine.Pool{"script": {Engine: scriptengine.New(), Parallel: 4}}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Slots: map[string]engine.Slots{"script": {Engine: scriptengine.New(), Parallel: 4}}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Settings: runner.Settings{Lease: 30 * time.Second, Attempts: 3, MaxWait: time.Hour, Drain: time.Second, OutputBytes: 50 << 20},
 	})
 	ctx, stop := context.WithCancel(context.WithoutCancel(s.t.Context()))

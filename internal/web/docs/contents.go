@@ -18,6 +18,6 @@ var contents = []section{
 	{"Tools and engines", []string{
 		"tools", "engines", "import", "builtin", "sketch", "comfyui", "cog", "openai", "a1111", "replicate", "fal", "exec",
 	}},
-	{"Operating", []string{"operating", "monitoring", "storage", "people", "operators", "upgrade"}},
+	{"Operating", []string{"install", "operating", "nodes", "pools", "scaling", "monitoring", "storage", "move", "people", "operators", "upgrade"}},
 	{"Reference", []string{"errors", "security"}},
 }

@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,7 +55,9 @@ type Options struct {
 	HeaderBytes                                           int
 	// ShutdownDelay is the time between the moment when the readiness check
 	// begins to fail and the moment when the server stops accepting
-	// connections. After that, running requests have ShutdownTimeout to finish.
+	// connections. Until then requests are served as before, but each response
+	// closes its connection, so that the next request goes to another node.
+	// After that, running requests have ShutdownTimeout to finish.
 	ShutdownDelay, ShutdownTimeout time.Duration
 	// DatabaseBudget is the maximum time of all database operations of a
 	// request. Default: sqldb.RequestBudget.
@@ -65,7 +68,8 @@ type Options struct {
 type Server struct {
 	options      Options
 	handler      http.Handler
-	stopping     chan struct{}
+	draining     atomic.Bool   // set at the start of the shutdown
+	stopping     chan struct{} // closed after the shutdown delay
 	requestLimit *requestLimit
 	requests     *prometheus.CounterVec
 	seconds      *prometheus.HistogramVec
@@ -93,8 +97,9 @@ func New(handler http.Handler, o Options) *Server {
 }
 
 // Run serves connections of l until ctx is cancelled and then shuts down
-// gracefully: it reports not ready, stops accepting connections, and waits for
-// the running requests.
+// gracefully: it reports not ready, closes each connection after its next
+// response, stops accepting connections, asks the clients of event streams to
+// reconnect, and waits for the running requests.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	limits := s.options.Connections
 	limits.Proxies = s.options.TrustedProxies
@@ -124,6 +129,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 
+	// Idle connections stay open during the delay: a proxy that has not yet
+	// noticed the failing readiness check may be sending a request on one.
+	s.draining.Store(true)
 	s.options.Health.MarkDraining()
 	time.Sleep(s.options.ShutdownDelay)
 	close(s.stopping)
@@ -208,6 +216,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["X-Trace-Id"] = []string{rec.TraceID}
 	for name, value := range securityHeaders {
 		h[name] = value
+	}
+	if s.draining.Load() {
+		h.Set("Connection", "close") // on HTTP/2, net/http sends GOAWAY instead
 	}
 	if s.options.HSTS {
 		h.Set("Strict-Transport-Security", "max-age=31536000")

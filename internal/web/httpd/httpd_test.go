@@ -242,10 +242,13 @@ func TestShutdown(t *testing.T) {
 		slow <- string(body)
 	}()
 	<-entered
+	if res, _ := fetch(t, url+"/other"); res.Close {
+		t.Error("a response before the shutdown closes its connection")
+	}
 	stop()
 	watch.Until(t, "not ready", func() bool { res, _ := fetch(t, url+"/readyz"); return res.StatusCode == 503 })
-	if res, _ := fetch(t, url+"/other"); res.StatusCode != 200 {
-		t.Errorf("a request during the delay = %d, want it served", res.StatusCode)
+	if res, _ := fetch(t, url+"/other"); res.StatusCode != 200 || !res.Close {
+		t.Errorf("a request during the delay = %d, closes its connection: %t, want it served on a connection that closes", res.StatusCode, res.Close)
 	}
 	watch.Until(t, "closed", func() bool { _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); return err != nil })
 	select {

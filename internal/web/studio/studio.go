@@ -25,6 +25,9 @@ type Options struct {
 	// of media files. If their origins differ, the Content-Security-Policy
 	// also allows media of the second.
 	AppURL, MediaURL string
+	// StoreURL is the URL of the file store to which requests for media files
+	// are redirected. It is empty if they are not.
+	StoreURL string
 }
 
 // Site is the studio: its files, ready to be sent.
@@ -60,7 +63,7 @@ const permissions = "camera=(), microphone=(), geolocation=(), payment=()"
 
 // New reads the files of the studio.
 func New(o Options) (*Site, error) {
-	policy, err := newPolicy(o.AppURL, o.MediaURL)
+	policy, err := newPolicy(o.AppURL, o.MediaURL, o.StoreURL)
 	if err != nil {
 		return nil, err
 	}
@@ -112,18 +115,20 @@ func hasAddress(address string) bool {
 
 // newPolicy returns the Content-Security-Policy of the studio: files of this
 // site only, no inline script or style, and no text that becomes script.
-func newPolicy(appURL, mediaURL string) (string, error) {
-	app := httpd.Origin(appURL)
-	media := httpd.Origin(mediaURL)
-	for address, origin := range map[string]string{appURL: app, mediaURL: media} {
+func newPolicy(appURL, mediaURL, storeURL string) (string, error) {
+	addresses := []string{appURL, mediaURL}
+	if storeURL != "" {
+		addresses = append(addresses, storeURL)
+	}
+	media := "" // the origins of files other than the studio's own, each after a space
+	for _, address := range addresses {
+		origin := httpd.Origin(address)
 		if origin == "" {
 			return "", fmt.Errorf("the studio's address %q is not an http or https URL", address)
 		}
-	}
-	if media == app {
-		media = ""
-	} else {
-		media = " " + media
+		if origin != httpd.Origin(appURL) {
+			media += " " + origin
+		}
 	}
 
 	return strings.Join([]string{

@@ -153,13 +153,15 @@ func TestPolicy(t *testing.T) {
 	const end = "manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 	const own = start + "connect-src 'self'; img-src 'self' blob:; media-src 'self' blob:; " + end
 	const other = start + "connect-src 'self' https://media.example:8443; img-src 'self' blob: https://media.example:8443; media-src 'self' blob: https://media.example:8443; " + end
-	for _, tt := range []struct{ app, media, want string }{
-		{"https://atelier.example", "https://atelier.example", own},
-		{"https://atelier.example", "https://atelier.example/files", own},
-		{"https://atelier.example/studio", "https://atelier.example", own},
-		{"https://atelier.example", "https://media.example:8443/files", other},
+	const store = start + "connect-src 'self' https://s3.example; img-src 'self' blob: https://s3.example; media-src 'self' blob: https://s3.example; " + end
+	for _, tt := range []struct{ app, media, store, want string }{
+		{"https://atelier.example", "https://atelier.example", "", own},
+		{"https://atelier.example", "https://atelier.example/files", "", own},
+		{"https://atelier.example/studio", "https://atelier.example", "", own},
+		{"https://atelier.example", "https://media.example:8443/files", "", other},
+		{"https://atelier.example", "https://atelier.example", "https://s3.example", store},
 	} {
-		site := open(t, studio.Options{Files: built, AppURL: tt.app, MediaURL: tt.media})
+		site := open(t, studio.Options{Files: built, AppURL: tt.app, MediaURL: tt.media, StoreURL: tt.store})
 		for _, address := range []string{"/", "/assets/index-a1b2.js", "/sw.js"} {
 			h := get(site, "GET", address).Header()
 			if got := h.Get("Content-Security-Policy"); got != tt.want {

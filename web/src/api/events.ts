@@ -1,5 +1,11 @@
 import { getToken, SignedOutError, secondsUntilRenewal } from './session';
 
+/** The event with which a node of the service that stops ends a stream: other nodes are there. */
+const reconnectEvent = 'reconnect';
+
+/** A connection must have lasted this many milliseconds before the next one begins without a wait. */
+const minStreamTime = 1000;
+
 /** ServerEvent is one event of a stream. */
 export type ServerEvent = { id: string; event: string; data: string };
 
@@ -59,7 +65,8 @@ type FollowOptions = {
 
 /**
  * followEvents yields the events of a stream until the signal aborts, and connects again by itself: after a break with
- * a growing delay, and before the token expires at once. EventSource cannot send a header, hence fetch.
+ * a growing delay, and at once before the token expires or when a node of the service stops. EventSource cannot send a
+ * header, hence fetch.
  */
 export async function* followEvents(url: string, options: FollowOptions): AsyncGenerator<ServerEvent> {
   let lastId = options.lastId ?? '';
@@ -67,6 +74,7 @@ export async function* followEvents(url: string, options: FollowOptions): AsyncG
 
   while (!options.signal.aborted) {
     const renewal = new AbortController();
+    let nodeStops = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
       const token = await getToken();
@@ -94,12 +102,17 @@ export async function* followEvents(url: string, options: FollowOptions): AsyncG
       }
 
       options.onConnection?.({ open: true });
+      const opened = performance.now();
       const parser = new EventParser();
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
         delay = 500;
         for (const event of parser.push(piece.value)) {
           lastId = event.id || lastId;
+          if (event.event === reconnectEvent) {
+            nodeStops = performance.now() - opened >= minStreamTime;
+            continue;
+          }
           yield event;
         }
       }
@@ -114,6 +127,9 @@ export async function* followEvents(url: string, options: FollowOptions): AsyncG
       clearTimeout(timer);
     }
 
+    if (nodeStops) {
+      continue;
+    }
     const wait = delay + Math.random() * 300;
     options.onConnection?.({ open: false, retryAt: Date.now() + wait });
     await pause(wait, options.signal);

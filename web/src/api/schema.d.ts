@@ -1159,6 +1159,8 @@ export interface paths {
          *     - `preview`: a `GenerationPreview`, an unfinished picture; each one replaces the previous one.
          *     - `done`: the whole record of a run that has ended. It is the last event, and the service closes the stream;
          *       for a run that had ended before, it comes at once.
+         *     - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last event of this
+         *       connection: connect again at once, with the last `id` as `Last-Event-ID`; another node continues.
          *
          *     Lines that begin with a colon keep the connection open: skip them, and skip events that you do not know. If
          *     the stream breaks before `done`, connect again with the last `id` as `Last-Event-ID`, or poll instead. The
@@ -1697,6 +1699,8 @@ export interface paths {
          *     - `reset`: a `BoardSummary`. The changes since your revision are no longer known, or the board never had that
          *       revision. Read the board again; the stream continues from here.
          *     - `deleted`: a `BoardSummary`. The board was deleted. It is the last event, and the service closes the stream.
+         *     - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last event of this
+         *       connection: connect again at once, with the last `id` as `Last-Event-ID`; another node continues.
          *
          *     Without `Last-Event-ID` the stream begins with the current board and sends changes from then on. With it, the
          *     stream first sends the changes since that revision: send the `revision` of a board that you have just read, or
@@ -1759,6 +1763,8 @@ export interface paths {
          *     - `presence`: a `BoardPresence`, the people who look at a board now, at the start and whenever that changes.
          *     - `reset`: an `EventReset`. Events since your `Last-Event-ID` or `board_revision` are no longer known. Read the
          *       board that it names again, or without one your lists of runs; the stream continues from here.
+         *     - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last event of this
+         *       connection: connect again at once, with the last `id` as `Last-Event-ID`; another node continues.
          *
          *     Events are states: a state may be skipped if a newer one has replaced it, and may come twice. If the stream
          *     breaks, connect again with the last `id` as `Last-Event-ID`: the stream then also sends the runs that have
@@ -5221,6 +5227,14 @@ export interface components {
             /** @description The board to read again; null for the runs of the account. */
             board_id: components["schemas"]["ID"] | null;
         };
+        /** @description The data of a `reconnect` event. */
+        EventReconnect: {
+            /**
+             * @description Why the connection ends, for people.
+             * @example This node of the service stops.
+             */
+            reason: string;
+        };
         /** @description The people who look at a board, sorted by `uid`. */
         BoardPresence: {
             board_id: components["schemas"]["ID"];
@@ -5811,6 +5825,18 @@ export interface components {
             content: {
                 "*/*": components["schemas"]["FileBytes"];
             };
+        };
+        /**
+         * @description The file is at another address, at which it can be read for a short time. Services that keep their files in S3
+         *     and have `storage.presigned` set respond so to a GET. Send the request there, with the same `Range`.
+         */
+        FileElsewhere: {
+            headers: {
+                /** @description Where the file is. The address needs no header. */
+                Location?: string;
+                [name: string]: unknown;
+            };
+            content?: never;
         };
         /** @description The part of the file that was requested. */
         PartialFile: {
@@ -10053,6 +10079,7 @@ export interface operations {
             200: components["responses"]["File"];
             206: components["responses"]["PartialFile"];
             304: components["responses"]["NotModified"];
+            307: components["responses"]["FileElsewhere"];
             403: components["responses"]["AddressExpired"];
             404: components["responses"]["NotFound"];
             416: components["responses"]["RangeNotSatisfiable"];
@@ -10092,6 +10119,7 @@ export interface operations {
             200: components["responses"]["File"];
             206: components["responses"]["PartialFile"];
             304: components["responses"]["NotModified"];
+            307: components["responses"]["FileElsewhere"];
             403: components["responses"]["AddressExpired"];
             404: components["responses"]["NotFound"];
             416: components["responses"]["RangeNotSatisfiable"];

@@ -50,6 +50,7 @@ __all__ = [
     "Error",
     "ErrorBody",
     "ErrorCode",
+    "EventReconnect",
     "EventReset",
     "FieldDisplay",
     "FieldGroup",
@@ -2256,6 +2257,13 @@ class EventReset(TypedDict):
 
     board_id: Optional[str]
     """The board to read again; null for the runs of the account."""
+
+
+class EventReconnect(TypedDict):
+    """The data of a `reconnect` event."""
+
+    reason: str
+    """Why the connection ends, for people."""
 
 
 class BoardPresence(TypedDict):

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"atelier/internal/testkit/servers"
+	"atelier/internal/testkit/watch"
 )
 
 // server is a PostgreSQL server. All tests of a binary share one, except tests
@@ -97,15 +99,51 @@ func (s *Server) Pause() (resume func()) {
 	return resume
 }
 
+// Kill ends all processes of the server as a power cut would, and returns when
+// they are gone. Restart starts the server again.
+func (s *Server) Kill() {
+	s.t.Helper()
+	// A stopped server process creates no more children, and does not notice
+	// their death.
+	if err := syscall.Kill(s.PID, syscall.SIGSTOP); err != nil {
+		s.t.Fatalf("stop postgres: %v", err)
+	}
+	pids := append(s.children(), s.PID)
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // fails if the process has just ended
+	}
+	watch.Until(s.t, "the end of PostgreSQL", func() bool { return !slices.ContainsFunc(pids, isAlive) })
+}
+
+// isAlive reports whether a process exists and has not ended.
+func isAlive(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
 // signal sends a signal to the server process and its children, which are in
 // separate sessions. The server process is signalled first, because otherwise
 // it could create more children.
 func (s *Server) signal(sig syscall.Signal) {
 	s.t.Helper()
-	pids := []int{s.PID}
 	if err := syscall.Kill(s.PID, sig); err != nil {
 		s.t.Fatalf("signal postgres: %v", err)
 	}
+	pids := s.children()
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, sig) // fails if the process has just ended
+	}
+	if len(pids) == 0 {
+		s.t.Fatal("signal postgres: it has no children here")
+	}
+}
+
+// children returns the process ids of the children of the server process.
+func (s *Server) children() (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
@@ -118,12 +156,9 @@ func (s *Server) signal(sig syscall.Signal) {
 		if len(fields) > 1 && fields[1] == strconv.Itoa(s.PID) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			pids = append(pids, pid)
-			_ = syscall.Kill(pid, sig) // fails if the process has just ended
 		}
 	}
-	if len(pids) == 1 {
-		s.t.Fatal("signal postgres: it has no children here")
-	}
+	return pids
 }
 
 // Dump returns the output of pg_dump for the database at the given URL.

@@ -310,7 +310,7 @@ func (h *Installation) Run(id string) (r run.Run) {
 func (h *Installation) Claim(worker string) (r run.Run) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
-		one, _, ok, err := run.Claim(h.Context(), tx, Engine, worker, 30*time.Second)
+		one, _, ok, err := run.Claim(h.Context(), tx, run.ClaimOptions{Engine: Engine, Worker: worker, Lease: 30 * time.Second})
 		if err == nil && !ok {
 			h.Fatal("nothing to claim")
 		}

@@ -24,8 +24,11 @@ type Handler struct {
 	Library *library.Library
 	Links   library.URLSigner
 	Blobs   blob.Store
-	Files   *blob.Verifier
-	Now     func() time.Time
+	// Presigner creates URLs of the S3 server, to which readers of whole files
+	// are redirected. If it is nil, this node sends the files itself.
+	Presigner *blob.Presigner
+	Files     *blob.Verifier
+	Now       func() time.Time
 	// AppOrigin is the origin of the app's pages, whose scripts may read the
 	// files. It is empty if the files have the same origin.
 	AppOrigin string
@@ -40,8 +43,9 @@ func (h *Handler) Routes() []rest.Route {
 }
 
 // getMedia serves GET /media/{kind}/{id}/{variant}/{name}: it returns a file,
-// or the ranges of it that a Range header names. Its headers prevent browsers
-// from running scripts in the file.
+// or the ranges of it that a Range header names, or the URL at which the S3
+// server does so. Its headers prevent browsers from running scripts in the
+// file.
 func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 	header := w.Header()
 	if h.AppOrigin != "" && header.Get("Access-Control-Allow-Origin") == "" {
@@ -69,6 +73,9 @@ func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 		disposition = "inline"
 	}
 	header.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": f.Name}))
+	if h.Presigner != nil && grant.Variant == library.VariantFile && r.Method == http.MethodGet {
+		return h.redirectToStore(w, r, f)
+	}
 	if f.SHA256 != "" {
 		header.Set("ETag", `"`+f.SHA256+`"`)
 	}
@@ -88,6 +95,28 @@ func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 		return &deadlineReader{body, conn, h.Now}, nil
 	})
 	return replaceNotFound(err)
+}
+
+// redirectToStore redirects a reader whose access was just checked to the S3
+// server. Thumbnails and previews stay at this node: they are small, and
+// browsers cache them, whereas each presigned URL is a new one.
+func (h *Handler) redirectToStore(w http.ResponseWriter, r *http.Request, f library.File) error {
+	header := w.Header()
+	address, err := h.Presigner.PresignRead(r.Context(), f.Key, blob.ResponseHeaders{
+		ContentType:        f.MimeType,
+		ContentDisposition: header.Get("Content-Disposition"),
+		CacheControl:       header.Get("Cache-Control"),
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"Content-Type", "Content-Disposition"} { // of the file, not of this response
+		header.Del(name)
+	}
+	header.Set("Cache-Control", "private, no-store") // the next read checks access again
+	header.Set("Location", address)
+	w.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
 }
 
 // cacheControl returns the value of the header Cache-Control. Only the browser

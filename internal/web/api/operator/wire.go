@@ -46,6 +46,7 @@ func (h *Handler) asStatus(s operator.Status) wire.OperatorStatus {
 // a tool names, ordered by name.
 func listEngines(s operator.Status, tools []*catalog.Tool) []wire.OperatorEngine {
 	engines := map[string]*wire.OperatorEngine{}
+	limits := map[string]int64{} // on the runs of an engine on all nodes together
 	engineOf := func(name string) *wire.OperatorEngine {
 		if engines[name] == nil {
 			engines[name] = &wire.OperatorEngine{Name: name, Health: wire.OperatorHealthUnserved, Tools: []wire.OperatorTool{}}
@@ -62,6 +63,7 @@ func listEngines(s operator.Status, tools []*catalog.Tool) []wire.OperatorEngine
 			e.Health = wire.OperatorHealthAvailable
 			e.Nodes++
 			e.Capacity += one.Capacity
+			limits[one.Name] = max(limits[one.Name], one.Limit)
 			if f := one.Failure; f != nil && (e.LastError == nil || f.At.After(e.LastError.Created)) {
 				e.LastError = &wire.OperatorEngineError{
 					Code:    f.Code,
@@ -94,6 +96,9 @@ func listEngines(s operator.Status, tools []*catalog.Tool) []wire.OperatorEngine
 	list := make([]wire.OperatorEngine, 0, len(engines))
 	for _, name := range slices.Sorted(maps.Keys(engines)) {
 		e := engines[name]
+		if limits[name] > 0 {
+			e.Capacity = min(e.Capacity, limits[name])
+		}
 		slices.SortFunc(e.Tools, func(a, b wire.OperatorTool) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 		list = append(list, *e)
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/throttle"
+	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
 
@@ -25,6 +27,16 @@ const (
 	// reauthorizeInterval is the time between two authorization checks of a
 	// stream.
 	reauthorizeInterval = 5 * time.Second
+	// reconnectSpread is the time over which a node that stops ends its
+	// streams, so that their clients do not all connect to another node at
+	// once.
+	reconnectSpread = 500 * time.Millisecond
+	// reconnectRetry is the wait before reconnecting that a node that stops
+	// sends to clients that do not know the event reconnectEvent.
+	reconnectRetry = 100 * time.Millisecond
+	// reconnectEvent is the name of the event with which a node that stops ends
+	// a stream. The client should connect again at once, with its Last-Event-ID.
+	reconnectEvent = "reconnect"
 )
 
 // Streams sends server-sent events and limits the number of streams of each
@@ -51,7 +63,8 @@ func (s *Streams) TakeSlot(personID string) (release func(), err error) {
 // SendEvents sends events until update reports the last one, the client
 // disconnects, this node stops, or the caller loses access. It calls update at
 // the start, after each signal on changes, and periodically; update reads the
-// current state and sends the new events.
+// current state and sends the new events. If this node stops, the last event
+// tells the client to reconnect.
 func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-chan struct{}, update func(*EventWriter) (ended bool, err error)) error {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -72,6 +85,7 @@ func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-c
 	call := CallOf(r)
 	events := &EventWriter{w: httpd.NewDeadlineWriter(w, s.Now, keepAliveInterval), conn: http.NewResponseController(w)}
 	stopping := httpd.RecordOf(ctx).Stopping
+	var leave <-chan time.Time // nil until this node stops
 	for {
 		if ended, err := update(events); err != nil || ended {
 			return err
@@ -82,7 +96,10 @@ func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-c
 		case <-ctx.Done():
 			return nil // the client disconnected
 		case <-stopping:
-			return nil // this node stops; the client reconnects to another node
+			stopping = nil
+			leave = time.After(rand.N(reconnectSpread))
+		case <-leave:
+			return events.sendReconnect()
 		case <-keepAlive.C:
 			err = events.writeNow([]byte(": alive\n\n"))
 		case <-reauthorize.C:
@@ -115,6 +132,15 @@ type Event struct {
 // SendRetry tells the client how long to wait before it reconnects.
 func (e *EventWriter) SendRetry(after time.Duration) error {
 	return e.writeNow(fmt.Appendf(nil, "retry: %d\n\n", after.Milliseconds()))
+}
+
+// sendReconnect tells the client to connect again at once. The event has no id,
+// because the client resumes after the event before it.
+func (e *EventWriter) sendReconnect() error {
+	if err := e.SendRetry(reconnectRetry); err != nil {
+		return err
+	}
+	return e.SendAll(Event{Name: reconnectEvent, Data: wire.EventReconnect{Reason: "This node of the service stops."}})
 }
 
 // SendAll sends events in a single write.

@@ -149,7 +149,8 @@ func fileName(metadata string) (name string, ok bool) {
 	for pair := range strings.SplitSeq(metadata, ",") {
 		key, encoded, _ := strings.Cut(strings.Trim(pair, " \t"), " ")
 		value, err := base64.StdEncoding.DecodeString(encoded)
-		if key == "" || seen[key] || err != nil || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		hasBreak := strings.ContainsAny(encoded, "\r\n") // which the decoder ignores, and a header cannot have
+		if key == "" || seen[key] || err != nil || hasBreak || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
 			return "", false
 		}
 		seen[key] = true

@@ -1578,6 +1578,14 @@ type ErrorBody struct {
 // ErrorCode The code for programs. New codes may be added; existing ones are never renamed.
 type ErrorCode string
 
+// EventReconnect The data of a `reconnect` event.
+type EventReconnect struct {
+	// Reason Why the connection ends, for people.
+	//
+	// Examples: This node of the service stops.
+	Reason string `json:"reason"`
+}
+
 // EventReset The data of a `reset` event of an account.
 type EventReset struct {
 	// BoardID The board to read again; null for the runs of the account.

@@ -1326,6 +1326,9 @@ class AsyncRunsCalls:
         one.
         - `done`: the whole record of a run that has ended. It is the last event, and the service
         closes the stream; for a run that had ended before, it comes at once.
+        - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last
+        event of this connection: connect again at once, with the last `id` as `Last-Event-ID`;
+        another node continues.
 
         Lines that begin with a colon keep the connection open: skip them, and skip events that
         you do not know. If the stream breaks before `done`, connect again with the last `id` as
@@ -2041,6 +2044,9 @@ class AsyncBoards:
         board never had that revision. Read the board again; the stream continues from here.
         - `deleted`: a `BoardSummary`. The board was deleted. It is the last event, and the
         service closes the stream.
+        - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last
+        event of this connection: connect again at once, with the last `id` as `Last-Event-ID`;
+        another node continues.
 
         Without `Last-Event-ID` the stream begins with the current board and sends changes from
         then on. With it, the stream first sends the changes since that revision: send the
@@ -2123,6 +2129,9 @@ class AsyncEventStreams:
         - `reset`: an `EventReset`. Events since your `Last-Event-ID` or `board_revision` are no
         longer known. Read the board that it names again, or without one your lists of runs; the
         stream continues from here.
+        - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last
+        event of this connection: connect again at once, with the last `id` as `Last-Event-ID`;
+        another node continues.
 
         Events are states: a state may be skipped if a newer one has replaced it, and may come
         twice. If the stream breaks, connect again with the last `id` as `Last-Event-ID`: the

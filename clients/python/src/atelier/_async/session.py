@@ -165,7 +165,9 @@ class AsyncSession:
             content=None if request.body is None else stream_body(request.body),
             timeout=timeout,
         )
-        response = await self.http.send(built, stream=True)
+        # A service may keep its files elsewhere. Other requests are never redirected.
+        redirects = request.method == "GET" and not request.signed
+        response = await self.http.send(built, stream=True, follow_redirects=redirects)
         try:
             if request.stream and response.status_code < 400:
                 return response

@@ -14,6 +14,12 @@ from .session import AsyncSession
 LAST_EVENTS = ("done", "deleted")
 """After these events the service closes a stream, and nothing follows."""
 
+RECONNECT = "reconnect"
+"""With this event a node of the service that stops ends a stream."""
+
+MIN_STREAM_TIME = 1.0
+"""A connection must have lasted this long before the client reconnects without a wait."""
+
 
 class AsyncEvents:
     """A stream of events. Iterate over it; it connects again where the connection breaks.
@@ -45,6 +51,9 @@ class AsyncEvents:
                 await connection.aclose()
             if self.ended:
                 return
+            if self.reconnects:
+                attempts.reset(time.monotonic())
+                continue
             failure = NetworkError("The stream of events breaks again and again.")
             pause = attempts.next_pause(failure, time.monotonic())
             if pause is None:
@@ -53,6 +62,10 @@ class AsyncEvents:
 
     ended = False
     """Whether the service has said that nothing follows."""
+
+    reconnects = False
+    """Whether the next connection may begin without a wait: a node of the service stops, others
+    are there."""
 
     async def connect(
         self, retry: Optional[Retry] = None, silence: float = STREAM_SILENCE
@@ -65,7 +78,9 @@ class AsyncEvents:
         request.retry = retry
         if self.last_id:
             request.headers["Last-Event-ID"] = self.last_id
+        self.reconnects = False
         response = await self._session.send(request)
+        opened = time.monotonic()
         try:
             if response.status_code == 204:
                 self.ended = True
@@ -75,6 +90,9 @@ class AsyncEvents:
             async for chunk in response.aiter_bytes():
                 for event in parser.feed(chunk):
                     self.last_id = event.id
+                    if event.name == RECONNECT:
+                        self.reconnects = time.monotonic() - opened >= MIN_STREAM_TIME
+                        return
                     yield event
         except httpx.TransportError:
             self._session.timer.check()

@@ -208,6 +208,8 @@ class Runs(calls.RunsCalls):
                 record = self._follow(events, deadline, on_event)
                 if record is not None:
                     return record
+                if events.reconnects:
+                    continue
                 breaks = 1 if events.last_id != before else breaks + 1
                 if events.ended:
                     breaks = BREAKS_BEFORE_POLL

@@ -166,7 +166,9 @@ class Session:
             content=None if request.body is None else stream_body(request.body),
             timeout=timeout,
         )
-        response = self.http.send(built, stream=True)
+        # A service may keep its files elsewhere. Other requests are never redirected.
+        redirects = request.method == "GET" and not request.signed
+        response = self.http.send(built, stream=True, follow_redirects=redirects)
         try:
             if request.stream and response.status_code < 400:
                 return response

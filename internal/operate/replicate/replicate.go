@@ -1,0 +1,147 @@
+// Package replicate copies the changes of a SQLite database to a file store
+// while the service runs, and restores the database as of an earlier moment.
+//
+//	service ──commits──▶ write-ahead log ──every second──▶ ltx/0/… ──merged──▶ ltx/1/…, ltx/2/…, ltx/3/…
+//	                     whole database  ──every day─────────────────────────▶ ltx/9/…
+//
+// Litestream's library does the copying. It runs in a process of its own beside
+// the service, and keeps its position in a folder next to the database. It
+// delays the truncation of the write-ahead log until the log has been copied,
+// so no commit is left out as long as both processes run. After an interruption
+// it continues, or begins with a copy of the whole database.
+//
+// A copied change has the time at which it was copied. A restore as of a moment
+// has all changes that were copied until then and none that were committed
+// later. Changes of the last FineFor can be told apart by about a second, older
+// ones by CoarseStep, for as long as Replication.Keep.
+package replicate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/benbjohnson/litestream"
+
+	"atelier/internal/file/blob"
+)
+
+const (
+	// FineFor is how long every copied change is kept by itself.
+	FineFor = time.Hour
+	// CoarseStep is the time between two moments that older changes can be
+	// restored to.
+	CoarseStep = 30 * time.Second
+
+	snapshotEvery = 24 * time.Hour
+	// stopLimit is the maximum time to copy the last changes when the
+	// replication ends.
+	stopLimit = 30 * time.Second
+)
+
+// ownerKey is the key of the file that names the installation whose changes a
+// store has.
+const ownerKey = "installation"
+
+// ErrEmpty is returned if a store has no copy that is old enough.
+var ErrEmpty = errors.New("there is no backup of this moment")
+
+// Replication copies the changes of one database.
+type Replication struct {
+	Path  string // of the SQLite database
+	Store blob.Store
+	// Owner identifies the installation. A store with the changes of another
+	// installation is refused.
+	Owner string
+	// Keep is how long changes are kept.
+	Keep time.Duration
+	Log  *slog.Logger
+}
+
+// Run copies changes until ctx ends, and then copies the last ones.
+func (r Replication) Run(ctx context.Context) error {
+	if err := r.claimStore(ctx); err != nil {
+		return err
+	}
+	db := litestream.NewDB(r.Path)
+	db.Logger = r.Log
+	db.ShutdownSyncTimeout = stopLimit
+	db.Replica = litestream.NewReplicaWithClient(db, &client{store: r.Store})
+	all := litestream.NewStore([]*litestream.DB{db}, litestream.DefaultCompactionLevels)
+	all.Logger = r.Log
+	all.SnapshotInterval = snapshotEvery
+	all.SnapshotRetention = r.Keep
+	all.SetL0Retention(FineFor)
+	all.SetShutdownSyncTimeout(stopLimit)
+
+	if err := all.Open(ctx); err != nil {
+		return fmt.Errorf("begin to copy changes: %w", err)
+	}
+	<-ctx.Done()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*stopLimit)
+	defer cancel()
+	if err := all.Close(closing); err != nil {
+		return fmt.Errorf("copy the last changes: %w", err)
+	}
+	return nil
+}
+
+// claimStore marks an empty store as that of the installation. It returns an
+// error if the store has other files.
+func (r Replication) claimStore(ctx context.Context) error {
+	f, _, err := r.Store.Open(ctx, ownerKey, 0, -1)
+	if err == nil {
+		defer f.Close()
+		owner, err := io.ReadAll(io.LimitReader(f, int64(len(r.Owner))+1))
+		if err == nil && string(owner) != r.Owner {
+			err = errors.New("the place has the backup of another installation: choose an empty folder or bucket")
+		}
+		return err
+	}
+	if !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	for _, err := range r.Store.List(ctx, "") {
+		if err == nil {
+			err = errors.New("the place for the backup is not empty, and was not made by atelier backup --continuous: choose an empty folder or bucket")
+		}
+		return err
+	}
+	_, err = r.Store.Put(ctx, ownerKey, strings.NewReader(r.Owner))
+	return err
+}
+
+// Restore writes the database as of a moment, or the newest copy if at is zero,
+// to a new file at path, and checks the file. It returns the time of the newest
+// change in it. It returns ErrEmpty if the store has no copy that is old
+// enough.
+func Restore(ctx context.Context, from blob.Store, path string, at time.Time, log *slog.Logger) (newest time.Time, err error) {
+	c := &client{store: from}
+	replica := litestream.NewReplicaWithClient(nil, c)
+	plan, err := litestream.CalcRestorePlan(ctx, c, 0, at, log)
+	if errors.Is(err, litestream.ErrTxNotAvailable) {
+		return newest, ErrEmpty
+	}
+	if err != nil {
+		return newest, fmt.Errorf("choose the changes to restore: %w", err)
+	}
+	last := plan[len(plan)-1]
+	header, err := litestream.FetchLTXHeader(ctx, c, last)
+	if err != nil {
+		return newest, err
+	}
+
+	o := litestream.NewRestoreOptions()
+	o.OutputPath = path
+	o.TXID = last.MaxTXID
+	o.IntegrityCheck = litestream.IntegrityCheckFull
+	if err := replica.Restore(ctx, o); err != nil {
+		return newest, fmt.Errorf("restore the database: %w", err)
+	}
+	return time.UnixMilli(header.Timestamp).UTC(), os.Chmod(path, 0o600)
+}

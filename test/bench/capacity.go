@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"atelier/internal/base/sqldb"
+)
+
+// devicePoll is how often each of the polling devices asks.
+const devicePoll = 10 * time.Second
+
+// capacity measures a node with everything on: PostgreSQL with fsync, all roles,
+// a worker that executes the runs, metrics.
+func (b *bench) capacity(ctx context.Context) error {
+	return b.onPostgres(ctx, func(address string) error {
+		s, err := b.serve(ctx, "capacity", settings{
+			tags:     "failpoint",
+			tools:    map[string]string{"tags.yaml": tags, "noop.yaml": noop},
+			database: address,
+			more: []string{
+				"ATELIER_METRICS_LISTEN=127.0.0.1:0",
+				"ATELIER_HTTP_CONNECTIONS_PER_ADDRESS=20000",
+				"ATELIER_SHUTDOWN_TIMEOUT=2s",
+			},
+		})
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		people, err := gather(ctx, s, b.many)
+		if err != nil {
+			return err
+		}
+		j, err := s.job(people[0].token, "Noop", `{}`)
+		if err != nil {
+			return err
+		}
+		all := s.creates(people, j)
+		if err := b.holdRate("creates accepted, while a worker executes them", all); err != nil {
+			return err
+		}
+		polls, err := createPolls(s.target, all)
+		if err != nil {
+			return err
+		}
+		if err := b.waitForEnd(ctx, s); err != nil {
+			return err
+		}
+		if err := b.holdRate("polls of ended runs", polls); err != nil {
+			return err
+		}
+		if err := b.pollDevices(ctx, s, polls); err != nil {
+			return err
+		}
+		if err := b.openStreams(ctx, s, people); err != nil {
+			return err
+		}
+		return s.check(ctx)
+	})
+}
+
+// holdRate sends requests as fast as they are answered, for as long as the flag
+// held says, and prints the rate and the times.
+func (b *bench) holdRate(what string, all []target) error {
+	requests := make([][]byte, len(all))
+	for i, t := range all {
+		requests[i] = t.request()
+	}
+	rate, took, err := measure(all[0].address, requests, newRota(len(all)), b.held)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	fmt.Printf("%9.0f a second, held for %v on %d connections (PostgreSQL with fsync, everything on)\n", rate, b.held, connections)
+	times(what, "answers", took)
+	return nil
+}
+
+// createPath creates a run and returns the path of its status.
+func createPath(t target) (string, error) {
+	w, err := dial(t.address)
+	if err != nil {
+		return "", err
+	}
+	defer w.Close()
+	return createOn(w, t)
+}
+
+func createOn(w *wire, t target) (string, error) {
+	var body bytes.Buffer
+	if err := w.ask(t.request(), &body); err != nil {
+		return "", err
+	}
+	var made struct {
+		StatusURL string `json:"status_url"`
+	}
+	if err := json.Unmarshal(body.Bytes(), &made); err != nil {
+		return "", err
+	}
+	u, err := url.Parse(made.StatusURL)
+	if err != nil {
+		return "", err
+	}
+	return u.Path, nil
+}
+
+// createPolls creates a run for each of the targets and returns the requests
+// that poll them.
+func createPolls(server target, creates []target) ([]target, error) {
+	polls := make([]target, len(creates))
+	var group errgroup.Group
+	for i := range connections {
+		group.Go(func() error {
+			w, err := dial(server.address)
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			for k := i; k < len(creates); k += connections {
+				path, err := createOn(w, creates[k])
+				if err != nil {
+					return err
+				}
+				polls[k] = server.with(path)
+				polls[k].token = creates[k].token
+			}
+			return nil
+		})
+	}
+	return polls, group.Wait()
+}
+
+// waitForEnd waits until no run waits or is executed.
+func (b *bench) waitForEnd(ctx context.Context, s *server) error {
+	db, err := sqldb.Open(ctx, s.databaseURL(), sqldb.Options{MaxConns: 2, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for {
+		var n int64
+		if err := db.QueryRow(ctx, `SELECT count(*) FROM run WHERE stage IN ('queued', 'running')`).Scan(&n); err != nil || n == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// pollDevices has many devices poll, each on a connection of its own and at a
+// fixed interval.
+func (b *bench) pollDevices(ctx context.Context, s *server, polls []target) error {
+	before, err := memoryOf(s.process.Pid, "VmRSS")
+	if err != nil {
+		return err
+	}
+	wires := make([]*wire, len(polls))
+	defer func() {
+		for _, w := range wires {
+			if w != nil {
+				w.Close()
+			}
+		}
+	}()
+	for i := range polls {
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			return fmt.Errorf("connection %d: %w", i, err)
+		}
+		wires[i] = &wire{c, bufio.NewReaderSize(c, 4096)} // a small buffer, because there are many
+	}
+	var mu sync.Mutex
+	var took []time.Duration
+	var group errgroup.Group
+	begin := time.Now()
+	end := begin.Add(b.held)
+	for i, t := range polls {
+		group.Go(func() error {
+			request := t.request()
+			at := begin.Add(time.Duration(i) * devicePoll / time.Duration(len(polls)))
+			for ; at.Before(end); at = at.Add(devicePoll) {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(time.Until(at)):
+				}
+				if err := wires[i].ask(request, io.Discard); err != nil {
+					return fmt.Errorf("device %d: %w", i, err)
+				}
+				mu.Lock()
+				took = append(took, time.Since(at)) // from when it was due: a late one counts in full
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	after, err := memoryOf(s.process.Pid, "VmRSS")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%9d devices with a connection each, a poll every %v for %v, none failed; the server's memory %d MiB before, %d MiB after\n",
+		len(polls), devicePoll, b.held, before>>20, after>>20)
+	times("polls of devices, from the time when they were due", "polls", took)
+	return nil
+}
+
+// openStreams opens event streams of runs that wait, and reads the first event
+// of each.
+func (b *bench) openStreams(ctx context.Context, s *server, people []member) error {
+	j, err := s.job(people[0].token, "Noop", `{"script": "[{\"wait\": \"10m\"}]"}`)
+	if err != nil {
+		return err
+	}
+	polls, err := createPolls(s.target, s.creates(people[:b.open], j))
+	if err != nil {
+		return err
+	}
+	before, err := memoryOf(s.process.Pid, "VmRSS")
+	if err != nil {
+		return err
+	}
+	var wires []*wire
+	defer func() {
+		for _, w := range wires {
+			w.Close()
+		}
+	}()
+	var took []time.Duration
+	for _, t := range polls {
+		c, err := net.Dial("tcp", t.address)
+		if err != nil {
+			return err
+		}
+		w := &wire{c, bufio.NewReaderSize(c, 4096)}
+		wires = append(wires, w)
+		t.path += "/events"
+		begin := time.Now()
+		if _, err := w.Write(t.request()); err != nil {
+			return err
+		}
+		for {
+			line, err := w.in.ReadString('\n')
+			if err != nil {
+				return fmt.Errorf("event stream: %w", err)
+			}
+			if strings.HasPrefix(line, "event:") {
+				break
+			}
+		}
+		took = append(took, time.Since(begin))
+	}
+	after, err := memoryOf(s.process.Pid, "VmRSS")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%9d event streams open; the server's memory %d MiB before, %d MiB with them (%d KiB each)\n",
+		len(wires), before>>20, after>>20, (after-before)>>10/int64(len(wires)))
+	times("opening an event stream, to its first event", "streams", took)
+	return ctx.Err()
+}
+
+// slowRuns is how many runs of the one-second tool each worker gets, and
+// slowParallel how many it executes at a time.
+const (
+	slowRuns     = 40
+	slowParallel = 4
+)
+
+// workers measures the effect of a second worker on a tool that takes a second.
+func (b *bench) workers(ctx context.Context) error {
+	return b.onPostgres(ctx, func(address string) error {
+		shared := settings{
+			tags:     "failpoint",
+			tools:    map[string]string{"tags.yaml": tags, "noop.yaml": noop},
+			database: address,
+			more: []string{
+				"ATELIER_SECRET=" + strings.Repeat("A", 43) + "=",
+				"ATELIER_BLOBS=file://" + filepath.Join(b.dir, "workers-files"),
+				fmt.Sprint("ATELIER_RUNS_PARALLEL=", slowParallel),
+			},
+		}
+		shared.roles = "api"
+		api, err := b.serve(ctx, "workers-api", shared)
+		if err != nil {
+			return err
+		}
+		defer api.stop()
+		people, err := gather(ctx, api, slowRuns)
+		if err != nil {
+			return err
+		}
+		j, err := api.job(people[0].token, "Noop", `{"script": "[{\"wait\": \"1s\"}, {\"output\": {\"kind\": \"png\"}}]"}`)
+		if err != nil {
+			return err
+		}
+		shared.roles = "worker"
+		rates := [2]float64{}
+		for i := range rates {
+			w, err := b.serve(ctx, fmt.Sprint("workers-", i+1), shared)
+			if err != nil {
+				return err
+			}
+			defer w.stop()
+			count := slowRuns * (i + 1)
+			creates := api.creates(people, j)
+			begin := time.Now()
+			if _, err := createPolls(api.target, append(creates, creates...)[:count]); err != nil {
+				return err
+			}
+			if err := b.waitForEnd(ctx, api); err != nil {
+				return err
+			}
+			rates[i] = float64(count) / time.Since(begin).Seconds()
+			fmt.Printf("%9.2f runs/s  %d of a tool that takes 1 s, %d worker(s) with %d places each (PostgreSQL)\n", rates[i], count, i+1, slowParallel)
+		}
+		ratio := rates[1] / rates[0]
+		name := "a second worker on a tool of one second"
+		fmt.Printf("%9.2f ratio, at least 1.90: %s\n\n", ratio, b.verdict(name, ratio >= 1.9, "BELOW"))
+		return errors.Join(api.check(ctx), ctx.Err())
+	})
+}
