@@ -261,6 +261,7 @@ func (k Kind) convert(value any) (any, bool) {
 			return float64(v), true
 		case KindBoolean:
 			return v != 0, v == 0 || v == 1
+		case KindText:
 		}
 	}
 	return nil, false
