@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"time"
+
+	"atelier"
 )
 
 // entry is a file or folder of a package.
@@ -21,17 +23,13 @@ type entry struct {
 	owner   int // user and group id
 }
 
-// licenceEntries returns the licence texts of a program, below a folder.
-func licenceEntries(s Source, p Program, folder string) ([]entry, error) {
-	var all []entry
-	for _, name := range []string{"LICENSE", "NOTICE"} {
-		content, err := os.ReadFile(filepath.Join(s.Root, name))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, entry{name: path.Join(folder, name), mode: 0o644, content: content})
+// licenceEntries returns the licence texts, below a folder.
+func licenceEntries(folder string) []entry {
+	return []entry{
+		{name: path.Join(folder, "LICENSE"), mode: 0o644, content: []byte(atelier.License)},
+		{name: path.Join(folder, "NOTICE"), mode: 0o644, content: []byte(atelier.Notice)},
+		{name: path.Join(folder, licencesName), mode: 0o644, content: []byte(atelier.ThirdPartyLicenses())},
 	}
-	return append(all, entry{name: path.Join(folder, "THIRD-PARTY-LICENSES"), mode: 0o644, content: p.Licences}), nil
 }
 
 // writeArchive writes the program, its documents and its licences to
@@ -50,11 +48,7 @@ func writeArchive(s Source, p Program, base string) error {
 		}
 		entries = append(entries, entry{name: path.Join(folder, name), mode: 0o644, content: content})
 	}
-	licences, err := licenceEntries(s, p, folder)
-	if err != nil {
-		return err
-	}
-	entries = append(entries, licences...)
+	entries = append(entries, licenceEntries(folder)...)
 
 	var packed []byte
 	name := base + ".tar.gz"

@@ -77,8 +77,7 @@ func debData(s Source, p Program) ([]entry, error) {
 		}
 		all = append(all, one)
 	}
-	licences, err := licenceEntries(s, p, "usr/share/doc/atelier")
-	return append(all, licences...), err
+	return append(all, licenceEntries("usr/share/doc/atelier")...), nil
 }
 
 // debControl returns the control files: the description, the scripts, the list

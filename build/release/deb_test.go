@@ -58,7 +58,7 @@ func buildDeb(t *testing.T) string {
 		t.Fatal(err)
 	}
 	s := testSource()
-	p, err := readProgram(t.Context(), s, Target{"linux", runtime.GOARCH}, binary)
+	p, err := readProgram(Target{"linux", runtime.GOARCH}, binary)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func writeImage(s Source, programs map[string]Program, name string) error {
 
 // buildImage returns the image for one architecture.
 func buildImage(s Source, arch string, p Program) (v1.Image, error) {
-	files, err := imageFiles(s, p)
+	files, err := imageFiles(p)
 	if err != nil {
 		return nil, err
 	}
@@ -108,12 +108,8 @@ func buildImage(s Source, arch string, p Program) (v1.Image, error) {
 }
 
 // imageFiles returns the content of the image's only layer.
-func imageFiles(s Source, p Program) ([]entry, error) {
+func imageFiles(p Program) ([]entry, error) {
 	content, err := os.ReadFile(p.Path)
-	if err != nil {
-		return nil, err
-	}
-	licences, err := licenceEntries(s, p, "usr/share/doc/atelier")
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +132,7 @@ func imageFiles(s Source, p Program) ([]entry, error) {
 		{name: "usr/share/doc/", mode: 0o755},
 		{name: "usr/share/doc/atelier/", mode: 0o755},
 	}
-	return append(files, licences...), nil
+	return append(files, licenceEntries("usr/share/doc/atelier")...), nil
 }
 
 // trustedCertificates returns the certificates of the authorities that Mozilla

@@ -14,6 +14,7 @@
 //	go run ./build/release -key ~/.ssh/id_ed25519        signed with this key
 //	go run ./build/release -targets linux/amd64          one program only
 //	go run ./build/release -twice                        builds twice and compares
+//	go run ./build/release -licences                     writes THIRD-PARTY-LICENSES.gz
 package main
 
 import (
@@ -45,6 +46,7 @@ func run(ctx context.Context, args []string) error {
 	key := flags.String("key", "", "SSH key that signs SHA256SUMS (default: no signature)")
 	twice := flags.Bool("twice", false, "build everything a second time and compare")
 	changed := flags.Bool("changed", false, "allow uncommitted changes")
+	licences := flags.Bool("licences", false, "only write the licence texts into the repository (make generate)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -52,6 +54,9 @@ func run(ctx context.Context, args []string) error {
 	source, err := readSource(ctx, *version)
 	if err != nil {
 		return err
+	}
+	if *licences {
+		return writeLicences(ctx, source.Root)
 	}
 	if source.Changed && !*changed {
 		return errors.New("the working tree has uncommitted changes; commit them, or use -changed for a trial")
@@ -93,8 +98,11 @@ func buildAll(ctx context.Context, s Source, targets []Target, out string) error
 		if err := buildBinary(ctx, s, t, binary); err != nil {
 			return err
 		}
-		p, err := readProgram(ctx, s, t, binary)
+		p, err := readProgram(t, binary)
 		if err != nil {
+			return err
+		}
+		if err := checkLicences(p.Info); err != nil {
 			return err
 		}
 		if err := writePackages(s, p, out); err != nil {

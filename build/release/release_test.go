@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"atelier"
 )
 
 // long builds every program twice, which takes several minutes.
@@ -48,7 +51,7 @@ func testProgram(t *testing.T, target Target) Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := readProgram(t.Context(), testSource(), target, path)
+	p, err := readProgram(target, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +146,7 @@ func checkArchives(t *testing.T, folder string) {
 		"atelier":              "\x7fELF",
 		"LICENSE":              "Apache License",
 		"NOTICE":               "Instrument Sans",
-		"THIRD-PARTY-LICENSES": "github.com/google/go-containerregistry v",
+		"THIRD-PARTY-LICENSES": "modernc.org/sqlite v",
 		"README.md":            "# Atelier",
 		"CHANGELOG.md":         "#",
 	} {
@@ -279,7 +282,7 @@ func checkImageContent(t *testing.T, image v1.Image) {
 		t.Errorf("the temporary folder is %+v", h)
 	}
 
-	if !strings.Contains(string(files["usr/share/doc/atelier/THIRD-PARTY-LICENSES"].content), "github.com/google/go-containerregistry v") {
+	if !strings.Contains(string(files["usr/share/doc/atelier/THIRD-PARTY-LICENSES"].content), "modernc.org/sqlite v") {
 		t.Error("the image lacks the licences")
 	}
 	certificates := 0
@@ -406,4 +409,42 @@ func TestTwoBuildsAreEqual(t *testing.T) {
 	}
 	sums, err := os.ReadFile(filepath.Join(out, sumsName))
 	t.Logf("%s%v", sums, err)
+}
+
+// TestLicencesAreFresh collects the licence texts again and compares them with
+// the file that is part of the program.
+func TestLicencesAreFresh(t *testing.T) {
+	t.Parallel()
+	targets, err := parseTargets(strings.Join(allTargets, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := collectLicences(t.Context(), testSource().Root, targets)
+	if _, failed := errors.AsType[*exec.ExitError](err); failed {
+		t.Skipf("modules for other systems are not here and cannot be fetched: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != atelier.ThirdPartyLicenses() {
+		t.Errorf("%s.gz is stale: run make generate", licencesName)
+	}
+}
+
+// TestLicencesOfAllModules checks that a module without licence text is found.
+func TestLicencesOfAllModules(t *testing.T) {
+	t.Parallel()
+	info := debug.BuildInfo{Deps: []*debug.Module{{Path: "atelier/client", Version: "v0.0.0"}}}
+	if err := checkLicences(&info); err != nil {
+		t.Error(err)
+	}
+	info.Deps = append(info.Deps, &debug.Module{Path: "example.com/unknown", Version: "v1.0.0"})
+	if err := checkLicences(&info); err == nil {
+		t.Error("a module without licence text was accepted")
+	}
+	l := licenceTexts{works: map[string][]string{}, read: map[string]bool{}}
+	folder := t.TempDir()
+	if err := l.addFolder("example.com/unknown v1.0.0", folder, folder); err == nil {
+		t.Error("a folder without licence file was accepted")
+	}
 }

@@ -98,6 +98,22 @@ func (t Target) programName() string {
 	return "atelier"
 }
 
+// environment returns the environment for the Go tool: the target, and fixed
+// values of all variables that would change the result.
+func (t Target) environment() []string {
+	return []string{
+		"CGO_ENABLED=0",
+		"GOOS=" + t.OS,
+		"GOARCH=" + t.Arch,
+		"GOAMD64=v1",
+		"GOARM64=v8.0",
+		"GOFLAGS=",
+		"GOEXPERIMENT=",
+		"GOWORK=off",
+		"GOFIPS140=off",
+	}
+}
+
 func parseTargets(text string) ([]Target, error) {
 	var chosen []Target
 	for one := range strings.SplitSeq(text, ",") {
@@ -111,15 +127,14 @@ func parseTargets(text string) ([]Target, error) {
 }
 
 // buildBinary compiles the program for a target, statically and without the
-// paths of this machine. Settings of the environment that change the result
-// are overridden.
+// paths of this machine.
 func buildBinary(ctx context.Context, s Source, t Target, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // for everybody
 		return err
 	}
 	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X main.release="+s.Version, "-o", path, "./cmd/atelier") //nolint:gosec // the version is checked
 	c.Dir = s.Root
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOFIPS140=off")
+	c.Env = append(os.Environ(), t.environment()...)
 	out, err := c.CombinedOutput()
 	if err != nil {
 		return errors.Join(fmt.Errorf("build for %s: %w", t, err), errors.New(string(out)))
