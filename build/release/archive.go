@@ -56,7 +56,7 @@ func writeArchive(s Source, p Program, base string) error {
 		name = base + ".zip"
 		packed, err = packZip(entries, s.Time)
 	} else {
-		packed, err = packTarGzip(entries, s.Time)
+		packed, err = packTarGzip(s, entries)
 	}
 	if err != nil {
 		return err
@@ -95,13 +95,16 @@ func packTar(entries []entry, at time.Time) ([]byte, error) {
 }
 
 // packTarGzip returns a compressed tar archive.
-func packTarGzip(entries []entry, at time.Time) ([]byte, error) {
-	plain, err := packTar(entries, at)
+func packTarGzip(s Source, entries []entry) ([]byte, error) {
+	plain, err := packTar(entries, s.Time)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w, err := gzip.NewWriterLevel(&out, s.Level)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := w.Write(plain); err != nil {
 		return nil, err
 	}

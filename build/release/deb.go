@@ -37,11 +37,11 @@ func writeDeb(s Source, p Program, name string) error {
 	if err != nil {
 		return err
 	}
-	controlTar, err := packTarGzip(control, s.Time)
+	controlTar, err := packTarGzip(s, control)
 	if err != nil {
 		return err
 	}
-	dataTar, err := packTarGzip(withFolders(data), s.Time)
+	dataTar, err := packTarGzip(s, withFolders(data))
 	if err != nil {
 		return err
 	}

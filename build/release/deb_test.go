@@ -37,11 +37,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// builtProgram builds the program of this machine, with the flags of make build,
-// so that the compiler's cache is used.
+// builtProgram builds the program of this machine. It compiles with the flags of
+// go build and go test, so that all packages are in the build cache after other
+// tests, and only linking is left; the linker's flags shorten that.
 var builtProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(programFolder, "atelier")
-	c := exec.Command("go", "build", "-ldflags", "-X main.release=1.2.0-rc1", "-o", path, "./cmd/atelier")
+	c := exec.Command("go", "build", "-ldflags", "-s -w -X main.release=1.2.0-rc1", "-o", path, "./cmd/atelier")
 	c.Dir = testSource().Root
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w: %s", err, out)

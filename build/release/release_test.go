@@ -40,6 +40,7 @@ func testSource() Source {
 		Commit:  "0123456789abcdef0123456789abcdef01234567",
 		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Version: "1.2.0-rc1",
+		Level:   gzip.BestSpeed,
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Source struct {
 	Time    time.Time // the commit's time, which all files of a release get
 	Version string    // such as 1.2.0
 	Changed bool      // there are uncommitted changes
+	Level   int       // how much the packages are compressed, in the words of compress/gzip
 }
 
 // baseName returns the beginning of the names of all packages.
@@ -58,6 +60,7 @@ func readSource(ctx context.Context, version string) (Source, error) {
 		Time:    time.Unix(unix, 0).UTC(),
 		Version: version,
 		Changed: changes != "",
+		Level:   gzip.DefaultCompression,
 	}
 	if s.Version == "" {
 		if tag, err := runGit(ctx, "describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err == nil {
