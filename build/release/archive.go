@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func writeArchive(s Source, p Program, base string) error {
 	name := base + ".tar.gz"
 	if p.Target.OS == "windows" {
 		name = base + ".zip"
-		packed, err = packZip(entries, s.Time)
+		packed, err = packZip(s, entries)
 	} else {
 		packed, err = packTarGzip(s, entries)
 	}
@@ -113,11 +114,12 @@ func packTarGzip(s Source, entries []entry) ([]byte, error) {
 }
 
 // packZip returns a zip archive.
-func packZip(entries []entry, at time.Time) ([]byte, error) {
+func packZip(s Source, entries []entry) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, s.Level) })
 	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: at}
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: s.Time}
 		h.SetMode(os.FileMode(e.mode))
 		f, err := w.CreateHeader(h)
 		if err != nil {

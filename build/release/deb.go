@@ -99,6 +99,7 @@ func debControl(s Source, p Program, data []entry) ([]entry, error) {
 	control := strings.NewReplacer(
 		"{version}", debVersion(s.Version),
 		"{architecture}", p.Target.Arch,
+		"{maintainer}", s.Maintainer,
 		"{size}", fmt.Sprint(size),
 	).Replace(string(template))
 

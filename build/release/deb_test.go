@@ -83,7 +83,7 @@ func TestDebContent(t *testing.T) {
 	}
 
 	control := readTarGzip(t, members["control.tar.gz"])
-	for _, line := range []string{"Package: atelier\n", "Version: 1.2.0~rc1\n", "Architecture: arm64\n"} {
+	for _, line := range []string{"Package: atelier\n", "Version: 1.2.0~rc1\n", "Architecture: arm64\n", "Maintainer: Atelier maintainers <root@localhost>\n"} {
 		if !strings.Contains(string(control["./control"].content), line) {
 			t.Errorf("control lacks %q: %s", line, control["./control"].content)
 		}

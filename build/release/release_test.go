@@ -41,6 +41,8 @@ func testSource() Source {
 		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Version: "1.2.0-rc1",
 		Level:   gzip.BestSpeed,
+
+		Maintainer: defaultMaintainer,
 	}
 }
 
@@ -78,7 +80,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 				images[target.Arch] = p
 			}
 		}
-		if err := writeImage(s, images, filepath.Join(folder, s.baseName()+"_image.tar")); err != nil {
+		if err := writeDeployments(s, images, folder); err != nil {
 			t.Fatal(err)
 		}
 		if err := writeSums(folder); err != nil {
@@ -92,6 +94,8 @@ func TestPackagesAreReproducible(t *testing.T) {
 	checkSums(t, folders[0], []string{
 		"atelier_1.2.0-rc1_amd64.deb",
 		"atelier_1.2.0-rc1_arm64.deb",
+		"atelier_1.2.0-rc1_chart.tgz",
+		"atelier_1.2.0-rc1_compose.yaml",
 		"atelier_1.2.0-rc1_image.tar",
 		"atelier_1.2.0-rc1_linux_amd64.cdx.json",
 		"atelier_1.2.0-rc1_linux_amd64.tar.gz",
@@ -102,6 +106,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 	})
 	checkArchives(t, folders[0])
 	checkImage(t, filepath.Join(folders[0], "atelier_1.2.0-rc1_image.tar"))
+	checkChartArchive(t, filepath.Join(folders[0], "atelier_1.2.0-rc1_chart.tgz"))
 
 	if err := os.WriteFile(filepath.Join(folders[1], "more"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -166,6 +171,25 @@ func checkArchives(t *testing.T, folder string) {
 	defer z.Close()
 	if name := z.File[0].Name; name != "atelier_1.2.0-rc1_windows_amd64/atelier.exe" {
 		t.Errorf("first file of the zip archive = %q", name)
+	}
+}
+
+// checkChartArchive checks that the archive has all files of the chart, and the
+// version of the release.
+func checkChartArchive(t *testing.T, name string) {
+	t.Helper()
+	packed, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := readTarGzip(t, packed)
+	for _, file := range []string{"Chart.yaml", "values.yaml", "values.schema.json", "templates/_helpers.tpl", "templates/api.yaml"} {
+		if len(files["atelier/"+file].content) == 0 {
+			t.Errorf("the chart lacks %s", file)
+		}
+	}
+	if text := string(files["atelier/Chart.yaml"].content); !strings.Contains(text, "\nversion: 1.2.0-rc1\nappVersion: \"1.2.0-rc1\"\n") {
+		t.Errorf("the chart has another version: %s", text)
 	}
 }
 
@@ -234,6 +258,9 @@ func checkImage(t *testing.T, name string) {
 	top, err := outer.IndexManifest()
 	if err != nil || len(top.Manifests) != 1 {
 		t.Fatalf("index.json has %v, %v, want one index", top, err)
+	}
+	if got, want := top.Manifests[0].Annotations["io.containerd.image.name"], "docker.io/library/atelier:1.2.0-rc1"; got != want {
+		t.Errorf("the image is loaded as %q, want %q", got, want)
 	}
 	index, err := outer.ImageIndex(top.Manifests[0].Digest)
 	if err != nil {

@@ -24,7 +24,14 @@ type Source struct {
 	Version string    // such as 1.2.0
 	Changed bool      // there are uncommitted changes
 	Level   int       // how much the packages are compressed, in the words of compress/gzip
+
+	Maintainer string // of the Debian packages, such as "Ada <ada@example.com>"
 }
+
+// defaultMaintainer is true for packages that are built for one's own machines:
+// the mail goes to the administrator of the machine. Packages for others need an
+// address that they can reach.
+const defaultMaintainer = "Atelier maintainers <root@localhost>"
 
 // baseName returns the beginning of the names of all packages.
 func (s Source) baseName() string { return "atelier_" + s.Version }
@@ -61,6 +68,8 @@ func readSource(ctx context.Context, version string) (Source, error) {
 		Version: version,
 		Changed: changes != "",
 		Level:   gzip.DefaultCompression,
+
+		Maintainer: defaultMaintainer,
 	}
 	if s.Version == "" {
 		if tag, err := runGit(ctx, "describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err == nil {
