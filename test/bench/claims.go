@@ -31,6 +31,7 @@ const (
 // at a time for each backend. Every run is returned to the queue at once, in a
 // transaction of its own, so that the queue is always the same.
 func (b *bench) claims(ctx context.Context) error {
+	ctx = sqldb.WithLimit(ctx, time.Hour) // of one transaction
 	return b.onPostgres(ctx, func(address string) error {
 		if err := b.queueClaims(ctx, address); err != nil {
 			return err
@@ -114,27 +115,36 @@ func (b *bench) queueClaims(ctx context.Context, address string) error {
 		return err
 	}
 	defer db.Close()
-	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		for _, p := range people {
-			first, err := run.List(ctx, tx, p.id, run.Filter{}, nil, 1)
-			if err != nil || len(first) != 1 {
-				return errors.Join(err, fmt.Errorf("%d runs of %s, want 1", len(first), p.id))
-			}
-			for i := range claimBackends[len(claimBackends)-1] {
-				r := first[0]
-				r.ID = ids.New()
-				r.LibraryID = ids.New()
-				r.Engine = claimBackend(i)
-				if err := run.Enqueue(ctx, tx, r.Engine, r.PersonID, 0); err != nil {
-					return err
-				}
-				if err := run.Add(ctx, tx, r, nil); err != nil {
-					return err
-				}
-			}
+	for _, p := range people {
+		if err := db.Write(ctx, func(tx *sqldb.Tx) error { return queueForAll(ctx, tx, p) }); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// queueForAll copies the newest run of a person for every backend.
+func queueForAll(ctx context.Context, tx *sqldb.Tx, p member) error {
+	newest, err := run.List(ctx, tx, p.id, run.Filter{}, nil, 1)
+	if err != nil {
+		return err
+	}
+	if len(newest) == 0 {
+		return fmt.Errorf("%s has no run", p.id)
+	}
+	for i := range claimBackends[len(claimBackends)-1] {
+		r := newest[0]
+		r.ID = ids.New()
+		r.LibraryID = ids.New()
+		r.Engine = claimBackend(i)
+		if err := run.Enqueue(ctx, tx, r.Engine, r.PersonID, 0); err != nil {
+			return err
+		}
+		if err := run.Add(ctx, tx, r, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // claimFor lets the workers claim runs of n backends for a while and returns the
