@@ -160,7 +160,7 @@ func writePackages(s Source, p Program, out string) error {
 		return nil
 	}
 	if err := writeDeb(s, p, filepath.Join(out, s.baseName()+"_"+p.Target.Arch+".deb")); err != nil {
-		return fmt.Errorf("Debian package for %s: %w", p.Target, err)
+		return fmt.Errorf("package for Debian on %s: %w", p.Target.Arch, err)
 	}
 	return nil
 }
