@@ -30,6 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -147,6 +148,8 @@ func newObject(kind string) (any, error) {
 		return &appsv1.Deployment{}, nil
 	case "autoscaling/v2 HorizontalPodAutoscaler":
 		return &autoscalingv2.HorizontalPodAutoscaler{}, nil
+	case "keda.sh/v1alpha1 ScaledObject":
+		return &scaledObject{}, nil
 	case "networking.k8s.io/v1 Ingress":
 		return &networkingv1.Ingress{}, nil
 	case "policy/v1 PodDisruptionBudget":
@@ -161,6 +164,25 @@ func newObject(kind string) (any, error) {
 		return &corev1.ServiceAccount{}, nil
 	}
 	return nil, fmt.Errorf("%s is not a kind that this program checks: add it to newObject", kind)
+}
+
+// scaledObject has the fields of KEDA's ScaledObject that the chart may use.
+// KEDA's own type would bring all of KEDA.
+type scaledObject struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		ScaleTargetRef struct {
+			Name string `json:"name"`
+		} `json:"scaleTargetRef"`
+		MinReplicaCount *int32 `json:"minReplicaCount"`
+		MaxReplicaCount *int32 `json:"maxReplicaCount"`
+		Triggers        []struct {
+			Type     string            `json:"type"`
+			Metadata map[string]string `json:"metadata"`
+		} `json:"triggers"`
+	} `json:"spec"`
 }
 
 func writeOrCompare(path, text string, check bool) error {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"path"
 	"path/filepath"
 	"time"
+
+	"atelier"
 )
 
 // entry is a file or folder of a package.
@@ -21,17 +24,13 @@ type entry struct {
 	owner   int // user and group id
 }
 
-// licenceEntries returns the licence texts of a program, below a folder.
-func licenceEntries(s Source, p Program, folder string) ([]entry, error) {
-	var all []entry
-	for _, name := range []string{"LICENSE", "NOTICE"} {
-		content, err := os.ReadFile(filepath.Join(s.Root, name))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, entry{name: path.Join(folder, name), mode: 0o644, content: content})
+// licenceEntries returns the licence texts, below a folder.
+func licenceEntries(folder string) []entry {
+	return []entry{
+		{name: path.Join(folder, "LICENSE"), mode: 0o644, content: []byte(atelier.License)},
+		{name: path.Join(folder, "NOTICE"), mode: 0o644, content: []byte(atelier.Notice)},
+		{name: path.Join(folder, licencesName), mode: 0o644, content: []byte(atelier.ThirdPartyLicenses())},
 	}
-	return append(all, entry{name: path.Join(folder, "THIRD-PARTY-LICENSES"), mode: 0o644, content: p.Licences}), nil
 }
 
 // writeArchive writes the program, its documents and its licences to
@@ -50,19 +49,15 @@ func writeArchive(s Source, p Program, base string) error {
 		}
 		entries = append(entries, entry{name: path.Join(folder, name), mode: 0o644, content: content})
 	}
-	licences, err := licenceEntries(s, p, folder)
-	if err != nil {
-		return err
-	}
-	entries = append(entries, licences...)
+	entries = append(entries, licenceEntries(folder)...)
 
 	var packed []byte
 	name := base + ".tar.gz"
 	if p.Target.OS == "windows" {
 		name = base + ".zip"
-		packed, err = packZip(entries, s.Time)
+		packed, err = packZip(s, entries)
 	} else {
-		packed, err = packTarGzip(entries, s.Time)
+		packed, err = packTarGzip(s, entries)
 	}
 	if err != nil {
 		return err
@@ -101,13 +96,16 @@ func packTar(entries []entry, at time.Time) ([]byte, error) {
 }
 
 // packTarGzip returns a compressed tar archive.
-func packTarGzip(entries []entry, at time.Time) ([]byte, error) {
-	plain, err := packTar(entries, at)
+func packTarGzip(s Source, entries []entry) ([]byte, error) {
+	plain, err := packTar(entries, s.Time)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w, err := gzip.NewWriterLevel(&out, s.Level)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := w.Write(plain); err != nil {
 		return nil, err
 	}
@@ -116,11 +114,12 @@ func packTarGzip(entries []entry, at time.Time) ([]byte, error) {
 }
 
 // packZip returns a zip archive.
-func packZip(entries []entry, at time.Time) ([]byte, error) {
+func packZip(s Source, entries []entry) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, s.Level) })
 	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: at}
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: s.Time}
 		h.SetMode(os.FileMode(e.mode))
 		f, err := w.CreateHeader(h)
 		if err != nil {

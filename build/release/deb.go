@@ -37,11 +37,11 @@ func writeDeb(s Source, p Program, name string) error {
 	if err != nil {
 		return err
 	}
-	controlTar, err := packTarGzip(control, s.Time)
+	controlTar, err := packTarGzip(s, control)
 	if err != nil {
 		return err
 	}
-	dataTar, err := packTarGzip(withFolders(data), s.Time)
+	dataTar, err := packTarGzip(s, withFolders(data))
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,7 @@ func debData(s Source, p Program) ([]entry, error) {
 		}
 		all = append(all, one)
 	}
-	licences, err := licenceEntries(s, p, "usr/share/doc/atelier")
-	return append(all, licences...), err
+	return append(all, licenceEntries("usr/share/doc/atelier")...), nil
 }
 
 // debControl returns the control files: the description, the scripts, the list
@@ -100,6 +99,7 @@ func debControl(s Source, p Program, data []entry) ([]entry, error) {
 	control := strings.NewReplacer(
 		"{version}", debVersion(s.Version),
 		"{architecture}", p.Target.Arch,
+		"{maintainer}", s.Maintainer,
 		"{size}", fmt.Sprint(size),
 	).Replace(string(template))
 

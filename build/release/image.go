@@ -25,9 +25,9 @@ import (
 const imageUser = 65532
 
 // writeImage writes an image for the given architectures as an OCI image layout
-// in a tar archive. The image contains the program with its licences, a user, a folder for data,
-// a folder for temporary files, and the certificates of the authorities that
-// Mozilla trusts, in the version that go.mod names.
+// in a tar archive. The image contains the program with its licences, a user, a
+// folder for data, a folder for temporary files, and the certificates of the
+// authorities that Mozilla trusts, in the version that go.mod names.
 func writeImage(s Source, programs map[string]Program, name string) error {
 	folder, err := os.MkdirTemp("", "atelier-image-")
 	if err != nil {
@@ -50,8 +50,12 @@ func writeImage(s Source, programs map[string]Program, name string) error {
 	if err != nil {
 		return err
 	}
-	// The name under which tools that load a layout find the image.
-	tagged := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": s.Version})
+	// The names under which tools that load a layout find the image: the first is
+	// of the specification, Docker and Podman prefer the second.
+	tagged := layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": s.Version,
+		"io.containerd.image.name":          imageName + ":" + s.Version,
+	})
 	if err := to.AppendIndex(index, tagged); err != nil {
 		return err
 	}
@@ -60,7 +64,7 @@ func writeImage(s Source, programs map[string]Program, name string) error {
 
 // buildImage returns the image for one architecture.
 func buildImage(s Source, arch string, p Program) (v1.Image, error) {
-	files, err := imageFiles(s, p)
+	files, err := imageFiles(p)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +72,8 @@ func buildImage(s Source, arch string, p Program) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }, tarball.WithMediaType(types.OCILayer))
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(s.Level), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}
@@ -108,12 +113,8 @@ func buildImage(s Source, arch string, p Program) (v1.Image, error) {
 }
 
 // imageFiles returns the content of the image's only layer.
-func imageFiles(s Source, p Program) ([]entry, error) {
+func imageFiles(p Program) ([]entry, error) {
 	content, err := os.ReadFile(p.Path)
-	if err != nil {
-		return nil, err
-	}
-	licences, err := licenceEntries(s, p, "usr/share/doc/atelier")
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func imageFiles(s Source, p Program) ([]entry, error) {
 		{name: "usr/share/doc/", mode: 0o755},
 		{name: "usr/share/doc/atelier/", mode: 0o755},
 	}
-	return append(files, licences...), nil
+	return append(files, licenceEntries("usr/share/doc/atelier")...), nil
 }
 
 // trustedCertificates returns the certificates of the authorities that Mozilla

@@ -3,6 +3,8 @@
 //	atelier_VERSION_OS_ARCH.tar.gz   the program with its licences (zip for Windows)
 //	atelier_VERSION_ARCH.deb         for Debian and Ubuntu, with a systemd unit
 //	atelier_VERSION_image.tar        an OCI image layout for amd64 and arm64
+//	atelier_VERSION_compose.yaml     the image as several nodes, for Docker Compose
+//	atelier_VERSION_chart.tgz        the image as several nodes, for Helm
 //	atelier_VERSION_OS_ARCH.cdx.json bill of materials of a program (CycloneDX)
 //	SHA256SUMS, SHA256SUMS.sig       digests of all files, and their signature
 //
@@ -14,6 +16,7 @@
 //	go run ./build/release -key ~/.ssh/id_ed25519        signed with this key
 //	go run ./build/release -targets linux/amd64          one program only
 //	go run ./build/release -twice                        builds twice and compares
+//	go run ./build/release -licences                     writes THIRD-PARTY-LICENSES.gz
 package main
 
 import (
@@ -22,6 +25,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"net/mail"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -42,9 +46,11 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", filepath.Join("bin", "release"), "folder for the packages; it must be empty or missing")
 	version := flags.String("version", "", "version of the release, such as 1.2.0 (default: the tag of the commit)")
 	targets := flags.String("targets", strings.Join(allTargets, ","), "systems to build for")
+	maintainer := flags.String("maintainer", defaultMaintainer, "who answers for the Debian packages: name and mail address")
 	key := flags.String("key", "", "SSH key that signs SHA256SUMS (default: no signature)")
 	twice := flags.Bool("twice", false, "build everything a second time and compare")
 	changed := flags.Bool("changed", false, "allow uncommitted changes")
+	licences := flags.Bool("licences", false, "only write the licence texts into the repository (make generate)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -52,6 +58,13 @@ func run(ctx context.Context, args []string) error {
 	source, err := readSource(ctx, *version)
 	if err != nil {
 		return err
+	}
+	source.Maintainer = *maintainer
+	if _, err := mail.ParseAddress(source.Maintainer); err != nil {
+		return fmt.Errorf("maintainer %q: %w", source.Maintainer, err)
+	}
+	if *licences {
+		return writeLicences(ctx, source.Root)
 	}
 	if source.Changed && !*changed {
 		return errors.New("the working tree has uncommitted changes; commit them, or use -changed for a trial")
@@ -93,8 +106,11 @@ func buildAll(ctx context.Context, s Source, targets []Target, out string) error
 		if err := buildBinary(ctx, s, t, binary); err != nil {
 			return err
 		}
-		p, err := readProgram(ctx, s, t, binary)
+		p, err := readProgram(t, binary)
 		if err != nil {
+			return err
+		}
+		if err := checkLicences(p.Info); err != nil {
 			return err
 		}
 		if err := writePackages(s, p, out); err != nil {
@@ -104,12 +120,26 @@ func buildAll(ctx context.Context, s Source, targets []Target, out string) error
 			images[t.Arch] = p
 		}
 	}
-	if len(images) > 0 {
-		if err := writeImage(s, images, filepath.Join(out, s.baseName()+"_image.tar")); err != nil {
-			return fmt.Errorf("image: %w", err)
-		}
+	if err := writeDeployments(s, images, out); err != nil {
+		return err
 	}
 	return writeSums(out)
+}
+
+// writeDeployments writes the image, and the compose file and the chart that
+// use it, if there are programs for Linux.
+func writeDeployments(s Source, programs map[string]Program, out string) error {
+	if len(programs) == 0 {
+		return nil
+	}
+	base := filepath.Join(out, s.baseName())
+	if err := writeImage(s, programs, base+"_image.tar"); err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	if err := writeCompose(s, base+"_compose.yaml"); err != nil {
+		return err
+	}
+	return writeChart(s, base+"_chart.tgz")
 }
 
 // writePackages writes the packages of one program: the archive, the bill of
@@ -130,7 +160,7 @@ func writePackages(s Source, p Program, out string) error {
 		return nil
 	}
 	if err := writeDeb(s, p, filepath.Join(out, s.baseName()+"_"+p.Target.Arch+".deb")); err != nil {
-		return fmt.Errorf("package for Debian on %s: %w", p.Target, err)
+		return fmt.Errorf("package for Debian on %s: %w", p.Target.Arch, err)
 	}
 	return nil
 }

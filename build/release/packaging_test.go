@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -103,10 +104,15 @@ type composeFile struct {
 	Configs  map[string]struct{ Content string }
 }
 
-// TestComposeFile reads the compose file and checks every node's settings.
+// TestComposeFile reads the compose file of a release and checks every node's
+// settings, and that its image has the name under which the image is loaded.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "packaging", "compose", "compose.yaml"))
+	file := filepath.Join(t.TempDir(), "compose.yaml")
+	if err := writeCompose(testSource(), file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +140,9 @@ func TestComposeFile(t *testing.T) {
 		role, _, node := strings.Cut(name, "-")
 		if !node {
 			continue
+		}
+		if image := expandVariables(t, s.Image, given); image != path.Base(imageName)+":1.2.0-rc1" {
+			t.Errorf("%s uses the image %s", name, image)
 		}
 		environment := map[string]string{}
 		for key, value := range s.Environment {
@@ -182,13 +191,62 @@ func TestChart(t *testing.T) {
 			kind, _, _ := strings.Cut(key, " ")
 			kinds[kind]++
 		}
-		for _, kind := range []string{"Deployment", "PodDisruptionBudget"} {
-			if kinds[kind] != 2 {
-				t.Errorf("%s: %d objects of kind %s, want one for each role", name, kinds[kind], kind)
-			}
+		want := chartKinds[name]
+		if !maps.Equal(kinds, want) {
+			t.Errorf("%s: objects = %v, want %v", name, kinds, want)
 		}
-		if kinds["HorizontalPodAutoscaler"] == 0 || kinds["Service"] != 1 || kinds["ConfigMap"] != 1 {
-			t.Errorf("%s: objects = %v", name, kinds)
+	}
+}
+
+// chartKinds are the objects that the values files of build/chart ask for.
+var chartKinds = map[string]map[string]int{
+	"minimal": {
+		"ConfigMap":               1,
+		"Deployment":              2,
+		"HorizontalPodAutoscaler": 2,
+		"PodDisruptionBudget":     2,
+		"Secret":                  1,
+		"Service":                 2,
+		"ServiceAccount":          1,
+	},
+	"full": {
+		"ConfigMap":               2, // the settings and the backends file
+		"Deployment":              3, // API nodes, workers, and workers for a pool
+		"HorizontalPodAutoscaler": 1,
+		"Ingress":                 1,
+		"PodDisruptionBudget":     3,
+		"ScaledObject":            1,
+		"Service":                 2,
+		"ServiceAccount":          1,
+	},
+}
+
+// TestChartFollowsQueue checks that the workers for a pool read its backend from
+// the mounted file, and that KEDA asks an address and for a pool that exist.
+func TestChartFollowsQueue(t *testing.T) {
+	t.Parallel()
+	objects := renderChart(t, "full")
+	file := filepath.Join(t.TempDir(), "backends.yaml")
+	text := fmt.Sprint(descend(objects["ConfigMap studio-backends"], "data")["backends.yaml"])
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	backends, err := config.ReadBackends(file, os.Getenv)
+	if err != nil || len(backends) != 1 || backends["flux"].Pool != "gpu" {
+		t.Errorf("backends = %v, %v", backends, err)
+	}
+
+	ports := descend(objects["Service studio-metrics"], "spec")["ports"].([]any)
+	address := fmt.Sprintf("http://studio-metrics.default:%v/pools", ports[0].(map[string]any)["port"])
+	spec := descend(objects["ScaledObject studio-worker-gpu"], "spec")
+	if spec["minReplicaCount"] != 0 || descend(spec, "scaleTargetRef")["name"] != "studio-worker-gpu" {
+		t.Errorf("the scaled object is %v", spec)
+	}
+	for i, state := range []string{"waiting", "running"} {
+		trigger := descend(spec["triggers"].([]any)[i].(map[string]any), "metadata")
+		want := `pools.#(name=="gpu").` + state
+		if trigger["url"] != address || trigger["valueLocation"] != want || trigger["targetValue"] != "4" {
+			t.Errorf("KEDA asks %v, want %s of %s", trigger, want, address)
 		}
 	}
 }
@@ -246,12 +304,12 @@ func checkChartNodes(t *testing.T, name string, objects map[string]map[string]an
 			}
 		}
 	}
-	for _, role := range []string{"api", "worker"} {
-		object, ok := objects["Deployment studio-"+role]
+	for key, object := range objects {
+		component, ok := strings.CutPrefix(key, "Deployment studio-")
 		if !ok {
-			t.Errorf("%s: there is no deployment of role %s", name, role)
 			continue
 		}
+		role, pool, _ := strings.Cut(component, "-")
 		spec := descend(object, "spec", "template", "spec")
 		if user := descend(spec, "securityContext")["runAsUser"]; user != imageUser {
 			t.Errorf("%s: %s runs as user %v", name, role, user)
@@ -268,7 +326,10 @@ func checkChartNodes(t *testing.T, name string, objects map[string]map[string]an
 		}
 		c := checkSettings(t, name+" "+role, args[1:], environment)
 		if args[0] != "serve" || !slices.Equal(c.Roles, []string{role}) {
-			t.Errorf("%s: %s runs %q", name, role, args)
+			t.Errorf("%s: %s runs %q", name, component, args)
+		}
+		if pool != "" && !slices.Equal(c.Pools, []string{pool}) {
+			t.Errorf("%s: %s serves the pools %q", name, component, c.Pools)
 		}
 		grace, _ := spec["terminationGracePeriodSeconds"].(int)
 		if ours := int((c.Shutdown.Delay + c.Shutdown.Timeout) / 1e9); grace <= ours {
@@ -289,8 +350,7 @@ func descend(m map[string]any, keys ...string) map[string]any {
 // YAML.
 func withoutChecksums(object map[string]any) map[string]any {
 	annotations := descend(object, "spec", "template", "metadata", "annotations")
-	delete(annotations, "checksum/settings")
-	delete(annotations, "checksum/secrets")
+	maps.DeleteFunc(annotations, func(name string, _ any) bool { return strings.HasPrefix(name, "checksum/") })
 	return object
 }
 
@@ -303,6 +363,7 @@ func renderChart(t *testing.T, name string) map[string]map[string]any {
 	mergeValues(values, readYAML(t, filepath.Join("..", "chart", "testdata", name+".values.yaml")))
 	data := map[string]any{
 		"Values":  values,
+		"Chart":   map[string]any{"AppVersion": ""},
 		"Release": map[string]any{"Name": "studio", "Service": "Helm", "Namespace": "default"},
 	}
 	templates := template.New("chart").Option("missingkey=zero")
@@ -311,9 +372,12 @@ func renderChart(t *testing.T, name string) map[string]map[string]any {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	for _, file := range []string{"api.yaml", "service.yaml", "settings.yaml", "worker.yaml"} {
+	for _, one := range templates.Templates() {
+		if filepath.Ext(one.Name()) != ".yaml" {
+			continue
+		}
 		text.WriteString("---\n")
-		if err := templates.ExecuteTemplate(&text, file, data); err != nil {
+		if err := one.Execute(&text, data); err != nil {
 			t.Fatal(err)
 		}
 		text.WriteString("\n")
@@ -335,6 +399,33 @@ func chartFunctions(t *testing.T, templates *template.Template) template.FuncMap
 				m[fmt.Sprint(pairs[i])] = pairs[i+1]
 			}
 			return m
+		},
+		"list": func(values ...any) []any { return values },
+		"join": func(separator string, values []any) string {
+			var texts []string
+			for _, value := range values {
+				texts = append(texts, fmt.Sprint(value))
+			}
+			return strings.Join(texts, separator)
+		},
+		"coalesce": func(values ...any) any {
+			for _, value := range values {
+				if value != nil && value != "" {
+					return value
+				}
+			}
+			return nil
+		},
+		"deepCopy": func(m map[string]any) map[string]any {
+			var fresh map[string]any
+			if err := yaml.Unmarshal([]byte(toYAML(t, m)), &fresh); err != nil {
+				t.Fatal(err)
+			}
+			return fresh
+		},
+		"mergeOverwrite": func(base, over map[string]any) map[string]any {
+			mergeValues(base, over)
+			return base
 		},
 		"omit": func(m map[string]any, keys ...string) map[string]any {
 			m = maps.Clone(m)

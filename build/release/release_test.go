@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"atelier"
 )
 
 // long builds every program twice, which takes several minutes.
@@ -37,6 +40,9 @@ func testSource() Source {
 		Commit:  "0123456789abcdef0123456789abcdef01234567",
 		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Version: "1.2.0-rc1",
+		Level:   gzip.BestSpeed,
+
+		Maintainer: defaultMaintainer,
 	}
 }
 
@@ -48,7 +54,7 @@ func testProgram(t *testing.T, target Target) Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := readProgram(t.Context(), testSource(), target, path)
+	p, err := readProgram(target, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +80,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 				images[target.Arch] = p
 			}
 		}
-		if err := writeImage(s, images, filepath.Join(folder, s.baseName()+"_image.tar")); err != nil {
+		if err := writeDeployments(s, images, folder); err != nil {
 			t.Fatal(err)
 		}
 		if err := writeSums(folder); err != nil {
@@ -88,6 +94,8 @@ func TestPackagesAreReproducible(t *testing.T) {
 	checkSums(t, folders[0], []string{
 		"atelier_1.2.0-rc1_amd64.deb",
 		"atelier_1.2.0-rc1_arm64.deb",
+		"atelier_1.2.0-rc1_chart.tgz",
+		"atelier_1.2.0-rc1_compose.yaml",
 		"atelier_1.2.0-rc1_image.tar",
 		"atelier_1.2.0-rc1_linux_amd64.cdx.json",
 		"atelier_1.2.0-rc1_linux_amd64.tar.gz",
@@ -98,6 +106,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 	})
 	checkArchives(t, folders[0])
 	checkImage(t, filepath.Join(folders[0], "atelier_1.2.0-rc1_image.tar"))
+	checkChartArchive(t, filepath.Join(folders[0], "atelier_1.2.0-rc1_chart.tgz"))
 
 	if err := os.WriteFile(filepath.Join(folders[1], "more"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -143,7 +152,7 @@ func checkArchives(t *testing.T, folder string) {
 		"atelier":              "\x7fELF",
 		"LICENSE":              "Apache License",
 		"NOTICE":               "Instrument Sans",
-		"THIRD-PARTY-LICENSES": "github.com/google/go-containerregistry v",
+		"THIRD-PARTY-LICENSES": "modernc.org/sqlite v",
 		"README.md":            "# Atelier",
 		"CHANGELOG.md":         "#",
 	} {
@@ -162,6 +171,25 @@ func checkArchives(t *testing.T, folder string) {
 	defer z.Close()
 	if name := z.File[0].Name; name != "atelier_1.2.0-rc1_windows_amd64/atelier.exe" {
 		t.Errorf("first file of the zip archive = %q", name)
+	}
+}
+
+// checkChartArchive checks that the archive has all files of the chart, and the
+// version of the release.
+func checkChartArchive(t *testing.T, name string) {
+	t.Helper()
+	packed, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := readTarGzip(t, packed)
+	for _, file := range []string{"Chart.yaml", "values.yaml", "values.schema.json", "templates/_helpers.tpl", "templates/api.yaml"} {
+		if len(files["atelier/"+file].content) == 0 {
+			t.Errorf("the chart lacks %s", file)
+		}
+	}
+	if text := string(files["atelier/Chart.yaml"].content); !strings.Contains(text, "\nversion: 1.2.0-rc1\nappVersion: \"1.2.0-rc1\"\n") {
+		t.Errorf("the chart has another version: %s", text)
 	}
 }
 
@@ -231,6 +259,9 @@ func checkImage(t *testing.T, name string) {
 	if err != nil || len(top.Manifests) != 1 {
 		t.Fatalf("index.json has %v, %v, want one index", top, err)
 	}
+	if got, want := top.Manifests[0].Annotations["io.containerd.image.name"], "docker.io/library/atelier:1.2.0-rc1"; got != want {
+		t.Errorf("the image is loaded as %q, want %q", got, want)
+	}
 	index, err := outer.ImageIndex(top.Manifests[0].Digest)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +310,7 @@ func checkImageContent(t *testing.T, image v1.Image) {
 		t.Errorf("the temporary folder is %+v", h)
 	}
 
-	if !strings.Contains(string(files["usr/share/doc/atelier/THIRD-PARTY-LICENSES"].content), "github.com/google/go-containerregistry v") {
+	if !strings.Contains(string(files["usr/share/doc/atelier/THIRD-PARTY-LICENSES"].content), "modernc.org/sqlite v") {
 		t.Error("the image lacks the licences")
 	}
 	certificates := 0
@@ -406,4 +437,42 @@ func TestTwoBuildsAreEqual(t *testing.T) {
 	}
 	sums, err := os.ReadFile(filepath.Join(out, sumsName))
 	t.Logf("%s%v", sums, err)
+}
+
+// TestLicencesAreFresh collects the licence texts again and compares them with
+// the file that is part of the program.
+func TestLicencesAreFresh(t *testing.T) {
+	t.Parallel()
+	targets, err := parseTargets(strings.Join(allTargets, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := collectLicences(t.Context(), testSource().Root, targets)
+	if _, failed := errors.AsType[*exec.ExitError](err); failed {
+		t.Skipf("modules for other systems are not here and cannot be fetched: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != atelier.ThirdPartyLicenses() {
+		t.Errorf("%s.gz is stale: run make generate", licencesName)
+	}
+}
+
+// TestLicencesOfAllModules checks that a module without licence text is found.
+func TestLicencesOfAllModules(t *testing.T) {
+	t.Parallel()
+	info := debug.BuildInfo{Deps: []*debug.Module{{Path: "atelier/client", Version: "v0.0.0"}}}
+	if err := checkLicences(&info); err != nil {
+		t.Error(err)
+	}
+	info.Deps = append(info.Deps, &debug.Module{Path: "example.com/unknown", Version: "v1.0.0"})
+	if err := checkLicences(&info); err == nil {
+		t.Error("a module without licence text was accepted")
+	}
+	l := licenceTexts{works: map[string][]string{}, read: map[string]bool{}}
+	folder := t.TempDir()
+	if err := l.addFolder("example.com/unknown v1.0.0", folder, folder); err == nil {
+		t.Error("a folder without licence file was accepted")
+	}
 }

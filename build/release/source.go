@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,15 @@ type Source struct {
 	Time    time.Time // the commit's time, which all files of a release get
 	Version string    // such as 1.2.0
 	Changed bool      // there are uncommitted changes
+	Level   int       // how much the packages are compressed, in the words of compress/gzip
+
+	Maintainer string // of the Debian packages, such as "Ada <ada@example.com>"
 }
+
+// defaultMaintainer is true for packages that are built for one's own machines:
+// the mail goes to the administrator of the machine. Packages for others need an
+// address that they can reach.
+const defaultMaintainer = "Atelier maintainers <root@localhost>"
 
 // baseName returns the beginning of the names of all packages.
 func (s Source) baseName() string { return "atelier_" + s.Version }
@@ -58,6 +67,9 @@ func readSource(ctx context.Context, version string) (Source, error) {
 		Time:    time.Unix(unix, 0).UTC(),
 		Version: version,
 		Changed: changes != "",
+		Level:   gzip.DefaultCompression,
+
+		Maintainer: defaultMaintainer,
 	}
 	if s.Version == "" {
 		if tag, err := runGit(ctx, "describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err == nil {
@@ -98,6 +110,22 @@ func (t Target) programName() string {
 	return "atelier"
 }
 
+// environment returns the environment for the Go tool: the target, and fixed
+// values of all variables that would change the result.
+func (t Target) environment() []string {
+	return []string{
+		"CGO_ENABLED=0",
+		"GOOS=" + t.OS,
+		"GOARCH=" + t.Arch,
+		"GOAMD64=v1",
+		"GOARM64=v8.0",
+		"GOFLAGS=",
+		"GOEXPERIMENT=",
+		"GOWORK=off",
+		"GOFIPS140=off",
+	}
+}
+
 func parseTargets(text string) ([]Target, error) {
 	var chosen []Target
 	for one := range strings.SplitSeq(text, ",") {
@@ -111,15 +139,14 @@ func parseTargets(text string) ([]Target, error) {
 }
 
 // buildBinary compiles the program for a target, statically and without the
-// paths of this machine. Settings of the environment that change the result
-// are overridden.
+// paths of this machine.
 func buildBinary(ctx context.Context, s Source, t Target, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // for everybody
 		return err
 	}
 	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X main.release="+s.Version, "-o", path, "./cmd/atelier") //nolint:gosec // the version is checked
 	c.Dir = s.Root
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOFIPS140=off")
+	c.Env = append(os.Environ(), t.environment()...)
 	out, err := c.CombinedOutput()
 	if err != nil {
 		return errors.Join(fmt.Errorf("build for %s: %w", t, err), errors.New(string(out)))

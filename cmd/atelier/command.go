@@ -62,7 +62,7 @@ type cli struct {
 	Keys       keysCmd       `cmd:"" group:"operate" settings:"connections,secret" help:"Manage the keys that sign ID tokens."`
 	Settings   settingsCmd   `cmd:"" group:"operate" name:"config" settings:"all" help:"Print the current settings and the source of each."`
 	Version    versionCmd    `cmd:"" group:"other" help:"Print the version, its commit and date (same as --version)."`
-	Notice     noticeCmd     `cmd:"" group:"other" help:"Print the licences of the works that the picture model was trained on."`
+	Notice     noticeCmd     `cmd:"" group:"other" help:"Print the licences of the program and of every work in it."`
 	Help       helpCmd       `cmd:"" group:"other" settings:"none" help:"Show all commands and settings, or how to use one command."`
 	Complete   completeCmd   `cmd:"" group:"other" name:"__complete" hidden:"" settings:"none" help:"Print the words that can follow in a command line; shells call it."`
 }

@@ -71,5 +71,10 @@ func (b buildInfo) describeBuild() string {
 type noticeCmd struct{ jsonFlag }
 
 func (c noticeCmd) Run(p *program) error {
-	return p.printResult(c.JSON, map[string]string{"notice": atelier.Notice}, strings.TrimSuffix(atelier.Notice, "\n"))
+	texts := struct {
+		Notice     string `json:"notice"`
+		License    string `json:"license"`
+		ThirdParty string `json:"third_party"`
+	}{atelier.Notice, atelier.License, atelier.ThirdPartyLicenses()}
+	return p.printResult(c.JSON, texts, texts.Notice+"\n"+texts.License+"\n"+strings.TrimSuffix(texts.ThirdParty, "\n"))
 }

@@ -84,6 +84,7 @@ var parts = []struct {
 	{"calls", (*bench).calls},
 	{"capacity", (*bench).capacity},
 	{"workers", (*bench).workers},
+	{"claims", (*bench).claims},
 	{"memory", (*bench).memory},
 	{"engines", (*bench).engines},
 	{"kernels", (*bench).kernels},

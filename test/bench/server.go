@@ -165,11 +165,11 @@ func start(cmd *exec.Cmd, prefix string) (url string, ended chan struct{}, err e
 	}
 	line := make([]byte, 256)
 	n, err := out.Read(line)
-	ended = make(chan struct{})
+	exit := make(chan struct{}) // a failure below sets the result to nil
 	go func() {
 		io.Copy(io.Discard, out)
 		cmd.Wait()
-		close(ended)
+		close(exit)
 	}()
 	if err != nil {
 		return "", nil, err
@@ -178,7 +178,7 @@ func start(cmd *exec.Cmd, prefix string) (url string, ended chan struct{}, err e
 	if !ok {
 		return "", nil, fmt.Errorf("unexpected %q", line[:n])
 	}
-	return url, ended, nil
+	return url, exit, nil
 }
 
 // serveBare starts a second process that does nothing but write the bytes.

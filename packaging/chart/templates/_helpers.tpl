@@ -11,7 +11,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "atelier.selector" -}}
 app.kubernetes.io/name: atelier
 app.kubernetes.io/instance: {{ .root.Release.Name }}
-app.kubernetes.io/component: {{ .role }}
+app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
 {{- define "atelier.secret" -}}
@@ -22,17 +22,21 @@ app.kubernetes.io/component: {{ .role }}
 {{- end -}}
 {{- end -}}
 
-{{- /* The deployment, the disruption budget and the autoscaler of one role. */ -}}
-{{- define "atelier.role" -}}
-{{- $values := index .root.Values .role -}}
-{{- $name := printf "%s-%s" (include "atelier.name" .root) .role -}}
+{{- /*
+The deployment, the disruption budget and the autoscaler of nodes of one kind:
+"role" is what they do, "component" their name, "pools" the pools that they
+serve, and "pool" the pool whose queue they follow.
+*/ -}}
+{{- define "atelier.nodes" -}}
+{{- $values := .values -}}
+{{- $name := printf "%s-%s" (include "atelier.name" .root) .component -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: {{ $name }}
   labels:
     {{- include "atelier.labels" .root | nindent 4 }}
-    app.kubernetes.io/component: {{ .role }}
+    app.kubernetes.io/component: {{ .component }}
 spec:
   {{- if not $values.autoscaling.enabled }}
   replicas: {{ $values.replicas }}
@@ -52,6 +56,7 @@ spec:
       annotations:
         checksum/settings: {{ toYaml .root.Values.settings | sha256sum }}
         checksum/secrets: {{ toYaml .root.Values.secrets.values | sha256sum }}
+        checksum/backends: {{ toYaml .root.Values.backends | sha256sum }}
         prometheus.io/scrape: "true"
         prometheus.io/port: "9464"
     spec:
@@ -71,9 +76,9 @@ spec:
           type: RuntimeDefault
       containers:
         - name: atelier
-          image: {{ printf "%s:%s" .root.Values.image.repository .root.Values.image.tag | quote }}
+          image: {{ printf "%s:%s" .root.Values.image.repository (required "image.tag is required: the version of the release" (coalesce .root.Values.image.tag .root.Chart.AppVersion)) | quote }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          args: ["serve", "--roles", {{ .role | quote }}]
+          args: ["serve", "--roles", {{ .role | quote }}{{ with .pools }}, "--pools", {{ join "," . | quote }}{{ end }}]
           envFrom:
             - configMapRef:
                 name: {{ include "atelier.name" .root }}
@@ -116,11 +121,21 @@ spec:
               mountPath: /var/lib/atelier
             - name: tmp
               mountPath: /tmp
+            {{- if .root.Values.backends }}
+            - name: backends
+              mountPath: /etc/atelier
+              readOnly: true
+            {{- end }}
       volumes:
         - name: data
           emptyDir: {}
         - name: tmp
           emptyDir: {}
+        {{- if .root.Values.backends }}
+        - name: backends
+          configMap:
+            name: {{ include "atelier.name" .root }}-backends
+        {{- end }}
       {{- with $values.nodeSelector }}
       nodeSelector:
         {{- toYaml . | nindent 8 }}
@@ -145,7 +160,31 @@ spec:
   selector:
     matchLabels:
       {{- include "atelier.selector" . | nindent 6 }}
-{{- if $values.autoscaling.enabled }}
+{{- if and $values.autoscaling.enabled $values.autoscaling.runs }}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "atelier.labels" .root | nindent 4 }}
+spec:
+  scaleTargetRef:
+    name: {{ $name }}
+  minReplicaCount: {{ $values.autoscaling.min }}
+  maxReplicaCount: {{ $values.autoscaling.max }}
+  triggers:
+    {{- $root := .root }}
+    {{- $pool := required "autoscaling.runs is for workers of one pool: see pools" .pool }}
+    {{- range $state := list "waiting" "running" }}
+    - type: metrics-api
+      metadata:
+        url: http://{{ include "atelier.name" $root }}-metrics.{{ $root.Release.Namespace }}:9464/pools
+        format: json
+        valueLocation: pools.#(name=={{ $pool | quote }}).{{ $state }}
+        targetValue: {{ $values.autoscaling.runs | quote }}
+    {{- end }}
+{{- else if $values.autoscaling.enabled }}
 ---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
