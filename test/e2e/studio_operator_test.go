@@ -3,15 +3,13 @@ package e2e
 import (
 	"strings"
 	"testing"
-
-	"atelier/internal/base/sqldb/dbtest"
 )
 
 // TestStudioOperator operates an installation: its engines, its work, its people
 // and their tokens.
 func TestStudioOperator(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			const key = "key-that-nobody-sees"
