@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -19,8 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minio/minio-go/v7"
+
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/file/blob"
 	"atelier/internal/file/blob/blobtest"
 	"atelier/internal/testkit/watch"
 	"atelier/test/program"
@@ -68,18 +70,39 @@ func (s *site) keptFiles() {
 		program.KeptFiles(s.t, db, s.data)
 		return
 	}
-	store, err := blob.Open(s.t.Context(), s.bucket.Address(), s.bucket.Options())
+	program.KeptKeys(s.t, db, s.storedFiles)
+}
+
+// storedFiles are the keys of the stored files.
+func (s *site) storedFiles() map[string]bool {
+	s.t.Helper()
+	if s.bucket == nil {
+		return program.Files(s.t, s.data)
+	}
+	keys := map[string]bool{}
+	objects := s.bucket.Client(s.t).Client.ListObjects(s.t.Context(), s.bucket.Name, minio.ListObjectsOptions{Recursive: true})
+	for object := range objects {
+		if object.Err != nil {
+			s.t.Fatal(object.Err)
+		}
+		keys[object.Key] = true
+	}
+	return keys
+}
+
+// overwriteFile replaces the bytes of a stored file.
+func (s *site) overwriteFile(key string, data []byte) {
+	s.t.Helper()
+	if s.bucket == nil {
+		if err := os.WriteFile(filepath.Join(s.data, "blobs", "data", key), data, 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	_, err := s.bucket.Client(s.t).Client.PutObject(s.t.Context(), s.bucket.Name, key, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer store.Close()
-	program.KeptKeys(s.t, db, func() map[string]bool {
-		keys := map[string]bool{}
-		for _, key := range blobtest.Keys(s.t, store, "") {
-			keys[key] = true
-		}
-		return keys
-	})
 }
 
 // serveNodes starts two API nodes and two workers, and a proxy before them, and
@@ -111,7 +134,11 @@ func (s *site) serveNodes(args ...string) *node {
 		ready <-chan string
 	}
 	var starts []start
-	for _, name := range []string{"api-1", "api-2", "worker-1", "worker-2"} {
+	names := []string{"api-1", "api-2", "worker-1", "worker-2"}
+	if s.oneWorker {
+		names = names[:3]
+	}
+	for _, name := range names {
 		role, _, _ := strings.Cut(name, "-")
 		address := program.FreeAddress(s.t)
 		one := append([]string{"serve", "--listen", address, "--base-url", p.url, "--roles", role}, rest...)

@@ -39,8 +39,9 @@ type site struct {
 	made     bool
 
 	// These are of an installation of several nodes.
-	bucket   *blobtest.Bucket
-	nodesEnv []string
+	bucket    *blobtest.Bucket
+	nodesEnv  []string
+	oneWorker bool // for tests that fill all places of an engine
 }
 
 // each runs fn on a fresh installation with either database.

@@ -14,6 +14,7 @@ func TestStudioOperator(t *testing.T) {
 			t.Parallel()
 			const key = "key-that-nobody-sees"
 			s := newStage(t, engine, "ATELIER_OPERATORS=anna@example.com", "ATELIER_RUNS_PARALLEL=1", "ATELIER_SMTP_PASSWORD="+key)
+			s.oneWorker = true
 			annaToken := s.token("anna@example.com")
 			bertToken := s.token("bert@example.com")
 			s.grant("--email", "bert@example.com", 100)
