@@ -42,12 +42,12 @@ func TestStopsUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for round := range 8 {
+	for round := range 5 {
 		w.start()
 		if round == 0 {
 			watch.Until(t, "the first copy", func() bool { _, err := w.restore(time.Time{}); return err == nil })
 		}
-		time.Sleep(time.Second + time.Duration(rand.Int64N(int64(3*time.Second))))
+		time.Sleep(time.Second + time.Duration(rand.Int64N(int64(2*time.Second))))
 		w.stop()
 		path := fmt.Sprintf("%s/%d.db", t.TempDir(), round)
 		if _, err := replicate.Restore(t.Context(), w.r.Store, path, time.Time{}, w.r.Log); err != nil {
