@@ -42,10 +42,8 @@ const (
 	syncEvery     = time.Second
 	snapshotEvery = 24 * time.Hour
 
-	// minWait and maxWait are the shortest and the longest time after which the
-	// copying begins anew after a failure.
-	minWait = time.Second
-	maxWait = time.Minute
+	// restartWait is the time after which the copying begins anew after a failure.
+	restartWait = 10 * time.Second
 
 	// emptyLimit is the longest wait for the transactions of others at the start.
 	emptyLimit = time.Minute
@@ -80,23 +78,17 @@ func (r Replication) Run(ctx context.Context) error {
 	if err := r.claimStore(ctx); err != nil {
 		return err
 	}
-	wait := minWait
 	for {
-		began := time.Now()
 		err := r.runOnce(ctx)
 		if ctx.Err() != nil {
 			return err
 		}
 		r.Log.Error("changes could not be copied; the copying begins anew", "error", err)
-		if time.Since(began) > maxWait {
-			wait = minWait
-		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(wait):
+		case <-time.After(restartWait):
 		}
-		wait = min(2*wait, maxWait)
 	}
 }
 
