@@ -23,6 +23,7 @@ import (
 // person with tokens. Deleted files are swept soon.
 func embeddedStage(t *testing.T) (s *site, token string) {
 	t.Helper()
+	needOneProcess(t, "atelier backup copies an installation that is in one folder")
 	s = newStageOn(t, "", "ATELIER_LIMITS_CREATE_PER_MINUTE=1000000", "ATELIER_LIMITS_CREATE_PER_HOUR=1000000", "ATELIER_LIMITS_ACTIVE_RUNS=100000",
 		"ATELIER_RETENTION_ORPHANS=10s", "ATELIER_RETENTION_EVERY=1s")
 	token = s.token("anna@example.com")

@@ -13,6 +13,7 @@ import (
 // TestCheckWritesNothing checks an installation beside its server, after that was
 // killed, and after it has ended.
 func TestCheckWritesNothing(t *testing.T) {
+	needOneProcess(t, "it looks at the files of SQLite")
 	t.Parallel()
 	s := newSite(t)
 	n := s.serve()

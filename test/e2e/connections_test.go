@@ -49,6 +49,7 @@ func (c *crowd) leave() {
 // from a server that may have few files open. A person at another address is
 // answered quickly throughout, also from the database and the store of files.
 func TestConnectionsOfOthers(t *testing.T) {
+	needOneProcess(t, "it counts the connections of one process, which a proxy hides")
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has all of 127.0.0.0/8")
 	}

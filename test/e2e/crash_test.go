@@ -39,6 +39,7 @@ func TestKilledWhileMigrating(t *testing.T) {
 }
 
 func TestKilledWhileStarting(t *testing.T) {
+	needOneProcess(t, "it measures the start of one process")
 	each(t, func(t *testing.T, s *site) {
 		for range 15 {
 			n, lines := s.start()

@@ -225,9 +225,9 @@ func TestRevokedIsDeadEverywhere(t *testing.T) {
 	s := newSite(t)
 	s.database = dbtest.Bare(t, "postgres")
 	s.env = append(s.env, "ATELIER_HTTP_TRUSTED_PROXIES=127.0.0.0/8", "ATELIER_LIMITS_REQUESTS_PER_MINUTE=0")
-	first, second := s.serve(), s.serve()
+	first, second, addresses := s.serveTwoBehind()
 	nodes := []*node{first, second}
-	anna := visitor.From(first.url, "10.0.0.1")
+	anna := visitor.From(addresses[0], "10.0.0.1")
 	if err := anna.SignUp("anna@example.com", password); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestRevokedIsDeadEverywhere(t *testing.T) {
 		group.Go(func() {
 			for i := range work {
 				here, there := nodes[i%2], nodes[(i+1)%2]
-				mine := visitor.From(here.url, fmt.Sprintf("10.1.%d.%d", i/250, i%250))
+				mine := visitor.From(addresses[i%2], fmt.Sprintf("10.1.%d.%d", i/250, i%250))
 				mine = anna.As(mine)
 				in, err := mine.Device("")
 				if err != nil {

@@ -69,7 +69,10 @@ func needProgram(t *testing.T, name string) string {
 
 // site is the installation in the reader's folder.
 func (r *reader) site(env ...string) *site {
-	return &site{t: r.t, data: filepath.Join(r.folder, "data"), env: env}
+	s := newSite(r.t)
+	s.data = filepath.Join(r.folder, "data")
+	s.env = env
+	return s
 }
 
 // use lets the next commands speak to n with a token and something to pay with.

@@ -74,7 +74,7 @@ func TestDocumentMatchesServer(t *testing.T) {
 		}
 		phases = "examples,coverage,fuzzing,stateful"
 		passes = nil
-		for _, engine := range dbtest.Engines {
+		for _, engine := range engines() {
 			for _, credential := range []string{"ID token", "web token", "personal token", "company token", "none"} {
 				passes = append(passes, struct{ engine, credential string }{engine, credential})
 			}

@@ -18,7 +18,6 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/engine/subprocess"
 	"atelier/internal/testkit/watch"
-	"atelier/test/program"
 )
 
 // deed is a program that an operator might have, and what becomes of a run of
@@ -244,7 +243,7 @@ func (w *workshop) tidy(paid int) {
 	if tokens, held := w.node.balance(w.node.token, ""); tokens != float64(w.tokens-paid) || held != 0 {
 		w.t.Errorf("balance = %v with %v held, want %d", tokens, held, w.tokens-paid)
 	}
-	program.KeptFiles(w.t, dbtest.Open(w.t, w.database), w.data)
+	w.keptFiles()
 	w.check()
 }
 
@@ -278,7 +277,7 @@ func TestFaultsOfPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkshop(t, engine, append(slices.Clone(faults), good), "", nil)
@@ -344,7 +343,7 @@ func TestCuriousPrograms(t *testing.T) {
 // TestACancelledProgram cancels a run whose program does not want to end.
 func TestACancelledProgram(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkshop(t, engine, []deed{{

@@ -64,6 +64,7 @@ func awaitShown(t *testing.T, what string, ok func() bool) {
 // TestCertificateFromFiles serves HTTPS with a certificate from files and
 // replaces it, well and badly, while a connection is in use.
 func TestCertificateFromFiles(t *testing.T) {
+	needOneProcess(t, "the processes serve HTTPS themselves, without a proxy")
 	t.Parallel()
 	s := newSite(t)
 	dir := t.TempDir()
@@ -145,6 +146,7 @@ func TestCertificateFromFiles(t *testing.T) {
 // TestCertificateByACME obtains a certificate from a real ACME server by the
 // challenge tls-alpn-01, and shows it again after a restart without the server.
 func TestCertificateByACME(t *testing.T) {
+	needOneProcess(t, "the processes serve HTTPS themselves, without a proxy")
 	t.Parallel()
 	authority := acmetest.Start(t)
 	s := newSite(t)
@@ -201,6 +203,7 @@ func TestCertificateByACME(t *testing.T) {
 // TestCertificateOfNodes has two nodes obtain one certificate by the challenge
 // http-01. Challenges reach the first only, which answers for both.
 func TestCertificateOfNodes(t *testing.T) {
+	needOneProcess(t, "the processes serve HTTPS themselves, without a proxy")
 	t.Parallel()
 	authority := acmetest.Start(t)
 	s := newSite(t)

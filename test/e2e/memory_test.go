@@ -196,6 +196,7 @@ func (n *node) megabytes(name string) int {
 // megapixels, 16 at a time, and run a tool on it ten times. The memory of the
 // service stays within its budget, and another person's uploads and runs go on.
 func TestLargePicturesHoldNobodyUp(t *testing.T) {
+	needOneProcess(t, "it measures the memory of one process")
 	long := os.Getenv(longAttack) != ""
 	const budget = 1600 // MB
 	count, most := 10, 4*time.Second

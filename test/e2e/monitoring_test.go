@@ -45,6 +45,7 @@ var (
 // names every metric with its type, and the dashboard and the rules name no
 // other. promtool looks at all of it where there is one.
 func TestMonitoring(t *testing.T) {
+	needOneProcess(t, "it reads the metrics and the log of one process")
 	each(t, func(t *testing.T, s *site) {
 		address := freeAddress(t)
 		s.env = append(s.env, "ATELIER_METRICS_LISTEN="+address)

@@ -336,7 +336,7 @@ func TestPausedNode(t *testing.T) {
 	s.do("admin", "person", "create", "--email", "anna@example.com", "--password", password, "--verified")
 	s.grant("--email", "anna@example.com", 1_000_000)
 	token := s.do("admin", "token", "create", "--email", "anna@example.com", "--name", "test")["token"].(string)
-	paused, other := s.serve(), s.serve()
+	paused, other := s.serveTwo()
 	paused.token, other.token = token, token
 	o := other.order(1, picture)
 
@@ -361,17 +361,13 @@ func TestPausedNode(t *testing.T) {
 	}
 	for round := range rounds {
 		time.Sleep(200 * time.Millisecond)
-		if err := paused.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		paused.signal(syscall.SIGSTOP)
 		begin := time.Now()
 		a, err := other.create(token, "", o, nil)
 		if took := time.Since(begin); err != nil || a.StatusCode != 202 || took > answerWithin {
 			t.Errorf("round %d: a create beside a paused node = %d %s, %v after %v", round, a.StatusCode, a.body, err, took)
 		}
-		if err := paused.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		paused.signal(syscall.SIGCONT)
 	}
 	close(stop)
 	load.Wait()

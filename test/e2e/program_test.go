@@ -15,11 +15,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/file/blob/blobtest"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/apitest"
 	"atelier/test/program"
@@ -35,16 +37,21 @@ type site struct {
 	env      []string
 	files    int // its servers may have open; 0 for as many as we
 	made     bool
+
+	// These are of an installation of several nodes.
+	bucket    *blobtest.Bucket
+	nodesEnv  []string
+	oneWorker bool // for tests that fill all places of an engine
 }
 
 // each runs fn on a fresh installation with either database.
 func each(t *testing.T, fn func(t *testing.T, s *site)) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
-			if engine == "postgres" {
+			if engine == "postgres" && s.database == "" {
 				s.database = dbtest.Bare(t, engine)
 			}
 			fn(t, s)
@@ -54,17 +61,27 @@ func each(t *testing.T, fn func(t *testing.T, s *site)) {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	return &site{t: t, data: filepath.Join(t.TempDir(), "data")}
+	s := &site{t: t, data: filepath.Join(t.TempDir(), "data")}
+	if *onNodes {
+		s.spread()
+	}
+	return s
 }
 
 func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+	s.t.Helper()
+	return s.commandIn(ctx, s.data, args...)
+}
+
+// commandIn is command with another data folder.
+func (s *site) commandIn(ctx context.Context, data string, args ...string) *exec.Cmd {
 	s.t.Helper()
 	path, err := program.Binary()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if args[0] != "generate" { // which talks to a service, wherever its data is
-		args = append(args, "--data", s.data)
+		args = append(args, "--data", data)
 		if s.database != "" {
 			args = append(args, "--database", s.database)
 		}
@@ -74,7 +91,9 @@ func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 		limit := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, s.files)
 		cmd = exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", limit, path}, args...)...)
 	}
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir(), "ATELIER_METRICS_LISTEN=off", "ATELIER_CATALOG_REFRESH=50ms", "ATELIER_SHUTDOWN_DELAY=200ms"}, s.env...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir(), "ATELIER_METRICS_LISTEN=off", "ATELIER_CATALOG_REFRESH=50ms", "ATELIER_SHUTDOWN_DELAY=200ms"}
+	cmd.Env = append(cmd.Env, s.nodesEnv...)
+	cmd.Env = append(cmd.Env, s.env...)
 	return cmd
 }
 
@@ -120,7 +139,7 @@ func (s *site) check() {
 	}
 }
 
-// node is a running server.
+// node is a running server, or several that are behind a proxy.
 type node struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -129,18 +148,22 @@ type node struct {
 	stderr *watch.Log
 	exited chan struct{}
 	err    error // after exited
+
+	members  []*node // of several: the API nodes, then the workers; cmd is nil
+	stopping *atomic.Bool
+	isMember bool
 }
 
 // start starts a server and does not wait for it. It is killed with the test.
 func (s *site) start(args ...string) (*node, *bufio.Scanner) {
 	s.t.Helper()
-	return s.launch(s.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...))
+	return s.launch(s.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), &watch.Log{})
 }
 
 // launch starts the command of a server.
-func (s *site) launch(cmd *exec.Cmd) (*node, *bufio.Scanner) {
+func (s *site) launch(cmd *exec.Cmd, stderr *watch.Log) (*node, *bufio.Scanner) {
 	s.t.Helper()
-	n := &node{t: s.t, cmd: cmd, stderr: &watch.Log{}, exited: make(chan struct{})}
+	n := &node{t: s.t, cmd: cmd, stderr: stderr, exited: make(chan struct{})}
 	stdout, err := n.cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -153,7 +176,7 @@ func (s *site) launch(cmd *exec.Cmd) (*node, *bufio.Scanner) {
 	s.t.Cleanup(func() {
 		n.cmd.Process.Kill()
 		<-n.exited
-		if s.t.Failed() {
+		if s.t.Failed() && !n.isMember {
 			s.t.Logf("stderr of the server:\n%s", n.stderr)
 		}
 	})
@@ -169,8 +192,18 @@ func (n *node) wait(lines *bufio.Scanner) {
 	close(n.exited)
 }
 
-// serve starts a server and waits until it is ready.
+// serve starts a server and waits until it is ready. With -nodes it starts
+// several, unless the arguments say what the roles are.
 func (s *site) serve(args ...string) *node {
+	s.t.Helper()
+	if s.bucket != nil && !slices.Contains(args, "--roles") {
+		return s.serveNodes(args...)
+	}
+	return s.serveOne(args...)
+}
+
+// serveOne starts one process and waits until it is ready.
+func (s *site) serveOne(args ...string) *node {
 	s.t.Helper()
 	n, lines := s.start(args...)
 	s.awaitReady(n, lines)
@@ -188,13 +221,19 @@ func (s *site) serveWith(through ...string) *node {
 		s.t.Fatal(err)
 	}
 	cmd.Path = path
-	n, lines := s.launch(cmd)
+	n, lines := s.launch(cmd, &watch.Log{})
 	s.awaitReady(n, lines)
 	return n
 }
 
 func (s *site) awaitReady(n *node, lines *bufio.Scanner) {
 	s.t.Helper()
+	n.url = s.awaitStart(n, n.awaitURL(lines))
+}
+
+// awaitURL reads the output of a server to its end. The channel gets the address
+// once the server is ready.
+func (n *node) awaitURL(lines *bufio.Scanner) <-chan string {
 	ready := make(chan string, 1)
 	go func() {
 		for lines.Scan() {
@@ -205,18 +244,30 @@ func (s *site) awaitReady(n *node, lines *bufio.Scanner) {
 		}
 		n.wait(lines)
 	}()
+	return ready
+}
+
+// awaitStart waits until a server is ready and returns its address.
+func (s *site) awaitStart(n *node, ready <-chan string) string {
+	s.t.Helper()
 	select {
-	case n.url = <-ready:
+	case url := <-ready:
+		return url
 	case <-n.exited:
 		s.t.Fatalf("the server ended: %v\n%s", n.err, n.stderr)
 	case <-time.After(3 * time.Minute):
 		s.t.Fatalf("the server is not ready\n%s", n.stderr)
 	}
+	return ""
 }
 
 // stop ends the server in order and expects exit status 0.
 func (n *node) stop() {
 	n.t.Helper()
+	if len(n.members) > 0 {
+		n.stopAll()
+		return
+	}
 	n.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-n.exited:
@@ -230,7 +281,9 @@ func (n *node) stop() {
 
 // kill ends the server as a power cut would.
 func (n *node) kill() {
-	n.cmd.Process.Kill()
+	for _, one := range n.processes() {
+		one.cmd.Process.Kill()
+	}
 	<-n.exited
 }
 

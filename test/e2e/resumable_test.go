@@ -38,14 +38,14 @@ const resumableSize = 9 << 20
 // sends a whole file. The client asks what has arrived and goes on from there.
 func TestKilledWithAnUpload(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range resumableCrashes {
 				t.Run(c.point, func(t *testing.T) {
 					s := newStage(t, engine)
 					killUpload(t, s, c.point, c.offset)
-					program.KeptFiles(t, dbtest.Open(t, s.database), s.data)
+					s.keptFiles()
 				})
 			}
 		})
@@ -126,7 +126,8 @@ func TestUploadOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "postgres", onBucket(blobtest.S3(t))...)
 	token := s.token("anna@example.com")
-	nodes := []*node{s.serve(), s.serve()}
+	first, second := s.serveTwo()
+	nodes := []*node{first, second}
 	for _, n := range nodes {
 		n.token = token
 	}
@@ -162,7 +163,7 @@ func TestUploadOnTwoNodes(t *testing.T) {
 // deleted its row, its bytes and its share of the storage.
 func TestUnfinishedUploadsExpire(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, engine, "ATELIER_UPLOADS_UNFINISHED_FOR=15s", "ATELIER_UPLOADS_UNFINISHED=1", "ATELIER_RETENTION_EVERY=1s")
@@ -186,7 +187,7 @@ func TestUnfinishedUploadsExpire(t *testing.T) {
 				return n.call("HEAD", location, "", "Tus-Resumable", "1.0.0").StatusCode == http.StatusNotFound
 			})
 			watch.Until(t, "the free storage", func() bool { return used() == 0 })
-			program.KeptFiles(t, dbtest.Open(t, s.database), s.data)
+			s.keptFiles()
 			n.beginUpload(len(file), "key")
 			s.check()
 		})

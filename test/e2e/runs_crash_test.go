@@ -51,7 +51,7 @@ var crashes = []crash{
 // and has one event.
 func TestKilledWithARun(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			// An event whose sender died waits for half a minute: in the
@@ -218,7 +218,7 @@ func (c crash) try(t *testing.T, engine string) {
 		a.n = a.s.serve()
 		defer a.n.stop()
 	}
-	program.KeptFiles(a.s.t, dbtest.Open(a.s.t, a.s.database), a.s.data)
+	a.s.keptFiles()
 	a.s.check()
 }
 

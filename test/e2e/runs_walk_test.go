@@ -14,8 +14,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +165,7 @@ func TestOneRun(t *testing.T) {
 		write(t, tools, "slow.yaml", "name: Slow\nprice: {type: COST, tokens: 5}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"+
 			"fields:\n  - {key: script, type: TEXT_AREA, label: Script}\n")
 		s.env = append(s.env, "ATELIER_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8", "SSL_CERT_FILE="+roots, "ATELIER_RUNS_PARALLEL=1")
+		s.oneWorker = true
 		token := s.token("anna@example.com")
 		s.do("admin", "grant", "--email", "anna@example.com", "--tokens", "100")
 		n := s.serve("--tools", tools)
@@ -268,11 +267,9 @@ func TestOneRun(t *testing.T) {
 		if v := s.do("check", "--files"); fmt.Sprint(v["violations"]) != "[]" {
 			t.Errorf("violations: %v", v)
 		}
-		for key := range program.Files(t, s.data) {
+		for key := range s.storedFiles() {
 			if strings.HasPrefix(key, "media/") && !strings.Contains(key, "-thumb") {
-				if err := os.WriteFile(filepath.Join(s.data, "blobs", "data", key), []byte("rotten"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				s.overwriteFile(key, []byte("rotten"))
 				break
 			}
 		}

@@ -130,13 +130,13 @@ func TestReload(t *testing.T) {
 		hash := n.json("/api/v2/tools/" + id)["tool_fields_hash"]
 
 		write(t, tools, "mine.yaml", manifest("Two"))
-		n.cmd.Process.Signal(syscall.SIGHUP)
+		n.signal(syscall.SIGHUP)
 		watch.Until(t, "the edit", func() bool { return n.tools("", nil)["Two"] == id })
 		if n.json("/api/v2/tools/" + id)["tool_fields_hash"] == hash {
 			t.Error("the hash is as before the edit")
 		}
 		write(t, tools, "mine.yaml", "name: [")
-		n.cmd.Process.Signal(syscall.SIGHUP)
+		n.signal(syscall.SIGHUP)
 		watch.Until(t, "the report", func() bool { return strings.Contains(n.stderr.String(), "mine.yaml:1:1") })
 		if got := n.tools("", nil); got["Two"] != id {
 			t.Errorf("tools with a broken manifest: %v, want the last good one", got)
@@ -151,7 +151,7 @@ func TestReload(t *testing.T) {
 		if got := s.do("tools", "apply", tools)["changes"].([]any); len(got) != 1 {
 			t.Errorf("apply = %v, want one change", got)
 		}
-		n.cmd.Process.Signal(syscall.SIGHUP)
+		n.signal(syscall.SIGHUP)
 		watch.Until(t, "the applied edit", func() bool { return n.tools("", nil)["Three"] == id })
 		s.check()
 		n.stop()
@@ -159,6 +159,7 @@ func TestReload(t *testing.T) {
 }
 
 func TestTerminate(t *testing.T) {
+	needOneProcess(t, "it ends one process without a proxy; test/nodes restarts nodes behind one")
 	each(t, func(t *testing.T, s *site) {
 		s.env = append(s.env, "ATELIER_SHUTDOWN_DELAY=1s")
 		n := s.serve()
@@ -241,7 +242,7 @@ func TestTwoNodes(t *testing.T) {
 			if i == 0 {
 				args = append(args, "--tools", tools)
 			}
-			sites, nodes = append(sites, s), append(nodes, s.serve(args...))
+			sites, nodes = append(sites, s), append(nodes, s.serveOne(args...))
 		}
 		token := sites[0].token("anna@example.com")
 		nodes[0].token, nodes[1].token = token, token
@@ -301,6 +302,7 @@ func TestRoles(t *testing.T) {
 
 // TestTelemetry reads the metrics and takes the traces of a running server.
 func TestTelemetry(t *testing.T) {
+	needOneProcess(t, "it reads the metrics of one process")
 	each(t, func(t *testing.T, s *site) {
 		var traces watch.Log
 		collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

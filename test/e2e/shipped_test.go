@@ -152,6 +152,7 @@ func look(t *testing.T, tool, file, requestID string) (kind string) {
 
 // TestDemo is the first command of the README.
 func TestDemo(t *testing.T) {
+	needOneProcess(t, "the demo starts its own service")
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "atelier")
 	if out, err := exec.Command("go", "build", "-o", binary, "atelier/cmd/atelier").CombinedOutput(); err != nil {

@@ -17,6 +17,7 @@ import (
 // TestFilesArePrivate starts the program with a umask that lets everybody in,
 // on a folder that everybody can read.
 func TestFilesArePrivate(t *testing.T) {
+	needOneProcess(t, "it looks at files in the data folder")
 	each(t, func(t *testing.T, s *site) {
 		loose := filepath.Join(s.data, "blobs", "data", "loose")
 		if err := os.MkdirAll(filepath.Dir(loose), 0o700); err != nil {
@@ -61,6 +62,7 @@ func TestFilesArePrivate(t *testing.T) {
 // TestBrokenDisk has the system refuse to read and write while the program
 // serves, and looks at its answers.
 func TestBrokenDisk(t *testing.T) {
+	needOneProcess(t, "it breaks the disk of one process")
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {

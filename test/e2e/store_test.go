@@ -131,6 +131,7 @@ func unreadBytes(t *testing.T, port int) int64 {
 // TestStalledUploads sends most of a part of many files and then nothing more.
 // ATELIER_TEST_STALLED=150 is the long form.
 func TestStalledUploads(t *testing.T) {
+	needOneProcess(t, "it measures the memory of one process")
 	t.Parallel()
 	uploads := 40
 	if long := os.Getenv("ATELIER_TEST_STALLED"); long != "" {

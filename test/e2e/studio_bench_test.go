@@ -183,6 +183,7 @@ func loadAverage() string {
 // of time are held only on an idle machine, with -studio-strict; that nothing is
 // lost and the memory does not grow is always held.
 func TestStudioLibraryScroll(t *testing.T) {
+	needOneProcess(t, "it writes rows into SQLite")
 	s := newSite(t)
 	_, b := openLongLibrary(t, s, *benchItems)
 	b.Eval(`for (const kind of ["keydown", "pointerdown"]) addEventListener(kind, () => { window.jumpedAt = performance.now(); }, true)`)
@@ -290,6 +291,7 @@ const panBoard = `(async () => {
 // whole and in part, and uses it for a while. Figures of time are held only on an
 // idle machine, with -studio-strict; that its memory does not grow is always held.
 func TestStudioBoardPan(t *testing.T) {
+	needOneProcess(t, "it writes rows into SQLite")
 	s := newSite(t)
 	b, _ := openLargeBoard(t, s)
 	pan := func(what string, radius, inView int) (rate float64) {

@@ -29,6 +29,7 @@ func isPainted(x, y float64) string {
 // nodes are drawn on one canvas, and are selected, moved, written and reached by
 // keys like others.
 func TestStudioBoardFar(t *testing.T) {
+	needOneProcess(t, "it writes rows into SQLite")
 	s := newSite(t)
 	b, at := openLargeBoard(t, s)
 	at.node.call("PATCH", "/api/v2"+b.Eval(`location.pathname`)+"/nodes", `{"create": [

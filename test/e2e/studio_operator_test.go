@@ -3,19 +3,18 @@ package e2e
 import (
 	"strings"
 	"testing"
-
-	"atelier/internal/base/sqldb/dbtest"
 )
 
 // TestStudioOperator operates an installation: its engines, its work, its people
 // and their tokens.
 func TestStudioOperator(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			const key = "key-that-nobody-sees"
 			s := newStage(t, engine, "ATELIER_OPERATORS=anna@example.com", "ATELIER_RUNS_PARALLEL=1", "ATELIER_SMTP_PASSWORD="+key)
+			s.oneWorker = true
 			annaToken := s.token("anna@example.com")
 			bertToken := s.token("bert@example.com")
 			s.grant("--email", "bert@example.com", 100)

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"atelier/internal/base/sqldb/dbtest"
 )
 
 // TestStudioPeople manages a company as its admin does, and shows a member
 // without permissions what is refused.
 func TestStudioPeople(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			s := openFirm(t, engine)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/testkit/browser"
 	"atelier/internal/testkit/watch"
 )
@@ -52,7 +51,7 @@ func seeFigure(b *browser.Browser, label, value string) {
 // TestStudioReports reads the reports on runs of two people with two tools.
 func TestStudioReports(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			s := openFirm(t, engine)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/testkit/browser"
 	"atelier/internal/testkit/watch"
 )
@@ -74,7 +73,7 @@ func awaitFile(t *testing.T, folder, pattern string) (path string) {
 // webhooks, invitations, data, looks and keys.
 func TestStudioYou(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			hook, roots, came := receiver(t)

@@ -158,7 +158,7 @@ func eachAlone(t *testing.T, alone bool, fn func(t *testing.T, s *site)) {
 		each(t, fn)
 		return
 	}
-	for _, engine := range dbtest.Engines {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			s := newSite(t)
 			if engine == "postgres" {

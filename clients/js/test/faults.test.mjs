@@ -417,6 +417,43 @@ test('a download that is cut goes on with a range, and its hash is checked', asy
   await assert.rejects(client.downloads.blob({ ...record, url: null }), { code: 'NOT_FOUND' });
 });
 
+test('a download follows the service to its store, which never gets the credential', async (t) => {
+  const file = randomBytes(9_000);
+  const store = await startServer(
+    t,
+    serveFile(file, () => 5_000),
+  );
+  const server = await startServer(t, (_seen, response) => {
+    response.writeHead(307, { Location: `${store.url}/bucket/a.png?X-Amz-Signature=1`, 'Cache-Control': 'no-store' });
+    response.end();
+  });
+  const record = { size_bytes: file.length, sha256: createHash('sha256').update(file).digest('hex') };
+  const client = clientOf(server, { token: 'atl_p_secret' });
+  const blob = await client.downloads.blob({ ...record, url: `${server.url}/media/a.png` });
+  assert.ok(Buffer.from(await blob.arrayBuffer()).equals(file));
+
+  assert.deepEqual(
+    store.requests.map((r) => r.headers.range),
+    [undefined, 'bytes=5000-'],
+  );
+  for (const seen of [...server.requests, ...store.requests]) {
+    assert.equal(seen.headers.authorization, undefined);
+    assert.ok(!JSON.stringify(seen.headers).includes('atl_p_secret'));
+  }
+});
+
+test('a call that is redirected to another server takes no credential there', async (t) => {
+  const store = await startServer(t, (_seen, response) => answer(response, 200, {}));
+  const server = await startServer(t, (_seen, response) => {
+    response.writeHead(307, { Location: `${store.url}/api/v2/me` });
+    response.end();
+  });
+  await clientOf(server, { token: 'atl_p_secret' }).me.get();
+  assert.equal(server.requests[0].headers.authorization, 'Bearer atl_p_secret');
+  assert.equal(store.requests.length, 1);
+  assert.ok(store.requests.every((r) => r.headers.authorization === undefined));
+});
+
 test('a reader may take its time', async (t) => {
   const server = await startServer(t, (_seen, response) => {
     response.writeHead(200, { 'Content-Length': '6' });
@@ -458,6 +495,51 @@ test('wait follows events over breaks, with the id of the last event', async (t)
   assert.equal(run.status, 'succeeded');
   assert.deepEqual(last, [undefined, '2', '2']);
   assert.deepEqual(events, ['status', 'progress', 'done']);
+});
+
+test('a stream that is told to reconnect does so at once, and callers do not see it', async (t) => {
+  // A node that stops ends its streams with this.
+  const reconnect = 'retry: 100\n\nevent: reconnect\ndata: {"reason":"This node of the service stops."}\n\n';
+  const status = 'id: 1\nevent: status\ndata: {"request_id":"r","status":"pending"}\n\n';
+  const done = 'id: 9\nevent: done\ndata: {"request_id":"r","status":"succeeded","outputs":[]}\n\n';
+  const startStopping = (lasts) => {
+    let opened = 0;
+    return startServer(t, (seen, response) => {
+      if (!seen.path.endsWith('/events')) {
+        return refuse(response, 500, 'INTERNAL');
+      }
+      opened++;
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      if (opened % 2 === 0) {
+        return response.end(done);
+      }
+      response.write(status);
+      return setTimeout(() => response.end(reconnect), lasts);
+    });
+  };
+
+  // The waits are so long that a test with one of them would not end.
+  const server = await startStopping(4_000);
+  const client = clientOf(server, { retry: { minWait: 1_000, maxWait: 1_000, maxTime: 10_000 } });
+  const events = [];
+  const run = await client.runs.wait('r', { onEvent: (e) => events.push(e.name) });
+  assert.equal(run.status, 'succeeded');
+  for await (const event of client.runs.events('r')) {
+    events.push(event.name);
+  }
+  assert.deepEqual(events, ['status', 'done', 'status', 'done']);
+  assert.deepEqual(
+    server.requests.map((r) => r.headers['last-event-id']),
+    [undefined, '1', undefined, '1'],
+  );
+
+  // A service that ends every stream right away is not asked without a pause.
+  const hasty = await startStopping(0);
+  const began = performance.now();
+  for await (const event of clientOf(hasty, { retry: { minWait: 0.4, maxWait: 0.4 } }).runs.events('r')) {
+    assert.notEqual(event.name, 'reconnect');
+  }
+  assert.ok(performance.now() - began >= 200);
 });
 
 test('streams of events connect again until the service says that there are no more', async (t) => {

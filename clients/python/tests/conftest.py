@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
@@ -32,6 +33,9 @@ class Reply(NamedTuple):
     """With `Connection: close` the response has no length, and its end is the connection's."""
     cut_after: Optional[int] = None
     """The connection ends after this number of bytes of the body; -1 is before the status line."""
+    later: bytes = b""
+    """The rest of the body, which follows after `pause` seconds; only with `Connection: close`."""
+    pause: float = 0
 
 
 class FaultServer:
@@ -67,6 +71,10 @@ class FaultServer:
                 self.end_headers()
                 if self.command != "HEAD" and reply.status not in (204, 304):
                     self.wfile.write(reply.body[: reply.cut_after])
+                    if reply.later:
+                        self.wfile.flush()
+                        time.sleep(reply.pause)
+                        self.wfile.write(reply.later)
                 if reply.cut_after is not None or "Connection" in reply.headers:
                     self.close_connection = True
 
@@ -93,6 +101,14 @@ class FaultServer:
 
 @pytest.fixture
 def server() -> Iterator[FaultServer]:
+    server = FaultServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def store() -> Iterator[FaultServer]:
+    """A second server, such as the store of the files."""
     server = FaultServer()
     yield server
     server.close()

@@ -9,12 +9,13 @@ import io
 import json
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from atelier import APIError, AsyncClient, Client, DownloadError, Event, TimeoutExpired
+from atelier import APIError, AsyncClient, Client, DownloadError, Event, Retry, TimeoutExpired
 from atelier._rules import PART_SIZE, EventParser, file_name
 
 from .conftest import QUICK, FaultServer, Received, Reply
@@ -210,6 +211,35 @@ def test_async_download(server: FaultServer, tmp_path: Path) -> None:
     assert Path(asyncio.run(download())).read_bytes() == FILE
 
 
+def test_redirect_to_the_store(server: FaultServer, store: FaultServer, tmp_path: Path) -> None:
+    """A service may send readers to its store, which never gets the credential, not even that of
+    an HTTP client of the caller."""
+    store.answer = media(1)
+    there = {"Location": store.url + "/bucket/a.png?X-Amz-Signature=1", "Cache-Control": "no-store"}
+    server.script(Reply(307, headers=there))
+
+    with Client(server.url, "atl_p_secret", retry=QUICK) as client:
+        path = client.download(output(server), tmp_path / "sync.png")
+    assert Path(path).read_bytes() == FILE
+
+    async def download() -> str:
+        async with AsyncClient(server.url, "atl_p_secret", retry=QUICK) as client:
+            return await client.download(output(server), tmp_path / "async.png")
+
+    assert Path(asyncio.run(download())).read_bytes() == FILE
+    assert len(store.received) == 3, "the first download was cut once"
+    for request in server.received + store.received:
+        assert "authorization" not in request.headers
+        assert not any("atl_p_secret" in value for value in request.headers.values())
+
+
+def test_calls_follow_no_redirect(server: FaultServer, store: FaultServer, faulty: Client) -> None:
+    server.script(Reply(307, headers={"Location": store.url + "/api/v2/me"}))
+    faulty.me.get()
+    assert len(server.received) == 1
+    assert store.received == []
+
+
 @pytest.mark.parametrize(
     "changes", [{"sha256": "0" * 64}, {"size_bytes": 5}, {"size_bytes": len(FILE) + 1}]
 )
@@ -343,3 +373,51 @@ def test_stream_of_an_account_connects_again(server: FaultServer, faulty: Client
     stream = iter(faulty.events.stream())
     assert [next(stream).name for _ in range(3)] == ["status", "done", "done"]
     assert server.received[2].headers["last-event-id"] == "2"
+
+
+RECONNECT = b'retry: 100\n\nevent: reconnect\ndata: {"reason": "This node of the service stops."}\n\n'
+"""With this a node that stops ends its streams."""
+
+
+def stopping(*lines: str, after: float) -> Reply:
+    """A stream of a node that stops after some seconds."""
+    headers = {"Content-Type": "text/event-stream", "Connection": "close"}
+    return Reply(200, "".join(lines).encode(), headers, later=RECONNECT, pause=after)
+
+
+def test_stream_that_is_told_to_reconnect(server: FaultServer) -> None:
+    """It goes to the next node at once, after the last event, and callers do not see it. The waits
+    of this client are so long that a test with one of them would not end."""
+    slow = Retry(attempts=6, max_time=6000, min_wait=1000, max_wait=1000)
+    server.script(stopping(STATUS, after=4), events(DONE))
+    with Client(server.url, "t", retry=slow) as client:
+        seen: List[str] = []
+        run = client.runs.wait("r", on_event=lambda event: seen.append(event.name))
+        assert run["status"] == "succeeded"
+        assert seen == ["status", "done"]
+    assert [r.headers.get("last-event-id") for r in server.received] == [None, "1"]
+    assert all(r.path.endswith("/events") for r in server.received), "the run was polled"
+
+    async def follow() -> List[str]:
+        async with AsyncClient(server.url, "t", retry=slow) as client:
+            names: List[str] = []
+            async for event in client.events.stream():
+                names.append(event.name)
+                if event.name == "done":
+                    return names
+        return names
+
+    server.received.clear()
+    assert asyncio.run(follow()) == ["status", "done"]
+    assert [r.headers.get("last-event-id") for r in server.received] == [None, "1"]
+
+
+def test_stream_that_is_told_to_reconnect_at_once_waits(server: FaultServer) -> None:
+    """A service that ends every stream right away is not asked without a pause."""
+    server.script(stopping(STATUS, after=0), stopping(STATUS, after=0), events(DONE))
+    waits = Retry(attempts=6, max_time=600, min_wait=0.2, max_wait=0.2)
+    with Client(server.url, "t", retry=waits) as client:
+        began = time.monotonic()
+        names = [event.name for event in client.runs.events("r")]
+        assert names == ["status", "status", "done"]
+        assert time.monotonic() - began >= 0.2

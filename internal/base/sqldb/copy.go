@@ -88,6 +88,31 @@ func copyAll(ctx context.Context, driver any, path string) error {
 	return errors.Join(err, backup.Finish())
 }
 
+// EmptyWriteAheadLog moves everything in the write-ahead log of the SQLite
+// database at path into the database file, and truncates the log. It waits for
+// transactions of other connections until ctx ends.
+func EmptyWriteAheadLog(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", sqliteDSN(path))
+	if err != nil {
+		return fmt.Errorf("empty the write-ahead log: %w", err)
+	}
+	defer db.Close()
+	for {
+		var busy, frames, moved int64
+		if err := db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &frames, &moved); err != nil {
+			return fmt.Errorf("empty the write-ahead log: %w", err)
+		}
+		if busy == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("empty the write-ahead log: %w", ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // integrityLimit is the maximum time of SQLite's integrity check.
 const integrityLimit = 6 * time.Hour
 

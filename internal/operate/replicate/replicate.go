@@ -7,8 +7,8 @@
 // Litestream's library does the copying. It runs in a process of its own beside
 // the service, and keeps its position in a folder next to the database. It
 // delays the truncation of the write-ahead log until the log has been copied,
-// so no commit is left out as long as both processes run. After an interruption
-// it continues, or begins with a copy of the whole database.
+// so no commit is left out as long as both processes run. Each start of the
+// copying begins with a copy of the whole database.
 //
 // A copied change has the time at which it was copied. A restore as of a moment
 // has all changes that were copied until then and none that were committed
@@ -28,6 +28,7 @@ import (
 
 	"github.com/benbjohnson/litestream"
 
+	"atelier/internal/base/sqldb"
 	"atelier/internal/file/blob"
 )
 
@@ -38,7 +39,15 @@ const (
 	// restored to.
 	CoarseStep = 30 * time.Second
 
+	syncEvery     = time.Second
 	snapshotEvery = 24 * time.Hour
+
+	// restartWait is the time after which the copying begins anew after a failure.
+	restartWait = 10 * time.Second
+
+	// emptyLimit is the longest wait for the transactions of others at the start.
+	emptyLimit = time.Minute
+
 	// stopLimit is the maximum time to copy the last changes when the
 	// replication ends.
 	stopLimit = 30 * time.Second
@@ -63,17 +72,53 @@ type Replication struct {
 	Log  *slog.Logger
 }
 
-// Run copies changes until ctx ends, and then copies the last ones.
+// Run copies changes until ctx ends, and then copies the last ones. After a
+// failure it begins anew.
 func (r Replication) Run(ctx context.Context) error {
 	if err := r.claimStore(ctx); err != nil {
 		return err
 	}
+	for {
+		err := r.runOnce(ctx)
+		if ctx.Err() != nil {
+			return err
+		}
+		r.Log.Error("changes could not be copied; the copying begins anew", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(restartWait):
+		}
+	}
+}
+
+// runOnce copies changes until ctx ends or the database cannot be read.
+//
+// Litestream holds a read transaction, so that nobody else starts the
+// write-ahead log again from its beginning before all of it was copied. Commits
+// that were made and moved into the database file while it held none are lost
+// to the copy, and Litestream does not always notice (its issue 1164): the copy
+// is damaged then. So this function keeps two rules. An empty log at the start
+// makes Litestream begin with a copy of the whole database. And a Sync is never
+// cancelled, which could leave it without its read transaction.
+func (r Replication) runOnce(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, emptyLimit)
+	err := sqldb.EmptyWriteAheadLog(limited, r.Path)
+	cancel()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
 	db := litestream.NewDB(r.Path)
-	db.Logger = r.Log
-	db.ShutdownSyncTimeout = stopLimit
+	db.MonitorInterval = 0 // this function calls Sync
 	db.Replica = litestream.NewReplicaWithClient(db, &client{store: r.Store})
+	db.Replica.MonitorEnabled = false
 	all := litestream.NewStore([]*litestream.DB{db}, litestream.DefaultCompactionLevels)
 	all.Logger = r.Log
+	db.SetLogger(r.Log)
 	all.SnapshotInterval = snapshotEvery
 	all.SnapshotRetention = r.Keep
 	all.SetL0Retention(FineFor)
@@ -82,13 +127,42 @@ func (r Replication) Run(ctx context.Context) error {
 	if err := all.Open(ctx); err != nil {
 		return fmt.Errorf("begin to copy changes: %w", err)
 	}
-	<-ctx.Done()
+	err = r.copyChanges(ctx, db)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*stopLimit)
 	defer cancel()
-	if err := all.Close(closing); err != nil {
-		return fmt.Errorf("copy the last changes: %w", err)
+	if closed := all.Close(closing); err == nil && closed != nil {
+		err = fmt.Errorf("copy the last changes: %w", closed)
 	}
-	return nil
+	return err
+}
+
+// copyChanges copies the changes of each second until ctx ends. It returns an
+// error if the database could not be read. If the store cannot be reached, it
+// tries again: the changes wait in the folder next to the database.
+func (r Replication) copyChanges(ctx context.Context, db *litestream.DB) error {
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		if err := db.Sync(context.WithoutCancel(ctx)); err != nil {
+			return fmt.Errorf("read the changes: %w", err)
+		}
+		err := db.Replica.Sync(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !failing:
+			r.Log.Error("changes could not be stored; they are kept and tried again", "error", err)
+		case err == nil && failing:
+			r.Log.Info("changes are stored again")
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // claimStore marks an empty store as that of the installation. It returns an
