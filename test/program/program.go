@@ -129,10 +129,17 @@ func named(t testing.TB, db *sqldb.DB) map[string]bool {
 // that the database names, which are swept as well once nobody needs them.
 func KeptFiles(t testing.TB, db *sqldb.DB, data string) {
 	t.Helper()
+	KeptKeys(t, db, func() map[string]bool { return Files(t, data) })
+}
+
+// KeptKeys is KeptFiles for any store. The function list returns the keys of its
+// files.
+func KeptKeys(t testing.TB, db *sqldb.DB, list func() map[string]bool) {
+	t.Helper()
 	// Which node starts periodic jobs takes PostgreSQL a while to settle.
 	deadline := time.Now().Add(time.Minute)
 	for tick := time.Tick(100 * time.Millisecond); ; <-tick {
-		want, there := named(t, db), Files(t, data)
+		want, there := named(t, db), list()
 		if maps.Equal(there, want) {
 			return
 		}
