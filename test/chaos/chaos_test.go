@@ -76,6 +76,9 @@ func (w *installation) storm(kills int) {
 	for i, a := range w.accounts {
 		group.Go(func() { w.watch(a, len(w.clients)+i, stop) })
 	}
+	watched := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { w.starvation.watch(w, watched) })
 	chance := rand.New(rand.NewPCG(w.seed, 0))
 	troubles := w.troubles(chance)
 	began := time.Now()
@@ -109,6 +112,9 @@ func (w *installation) storm(kills int) {
 		group.Go(c.resolve)
 	}
 	group.Wait()
+	close(watched)
+	watching.Wait()
+	w.faults = append(w.faults, w.starvation.faults...)
 }
 
 // between is a random span.

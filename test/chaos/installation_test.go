@@ -102,6 +102,7 @@ type installation struct {
 	histories     int            // given to porcupine
 	excused       int            // answers with 503 during faults
 	faults        []fault
+	starvation    starvation
 	kills, pauses int
 	slowest       time.Duration // start
 	slowestReady  time.Duration // from the end of a fault to readiness
@@ -325,6 +326,6 @@ func (w *installation) summary() string {
 	for _, name := range slices.Sorted(maps.Keys(n)) {
 		parts = append(parts, fmt.Sprintf("%s %d", name, n[name]))
 	}
-	return fmt.Sprintf("%d kills, %d pauses, slowest start %v, slowest recovery %v; calls: %s; answers with 503 during faults: %d; runs: %v; webhooks: %s",
-		w.kills, w.pauses, w.slowest.Round(time.Millisecond), w.slowestReady.Round(time.Millisecond), strings.Join(parts, ", "), w.excused, w.statuses, w.sink.summary())
+	return fmt.Sprintf("%d kills, %d pauses, slowest start %v, slowest recovery %v; calls: %s; answers with 503 during faults: %d; processes starved %d times; runs: %v; webhooks: %s",
+		w.kills, w.pauses, w.slowest.Round(time.Millisecond), w.slowestReady.Round(time.Millisecond), strings.Join(parts, ", "), w.excused, len(w.starvation.faults), w.statuses, w.sink.summary())
 }

@@ -53,14 +53,27 @@ func (w *installation) commandOn(data, database string, args ...string) *exec.Cm
 	return cmd
 }
 
+// exitUnavailable is the exit status of a command that cannot use the database.
+const exitUnavailable = 7
+
 // do runs a command to its end and decodes what it prints.
 func (w *installation) do(args ...string) (v map[string]any) {
 	w.t.Helper()
-	cmd := w.command(append(args, "--json")...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		w.t.Fatalf("%v: %v: %s%s", args, err, stderr.Bytes(), stdout.Bytes())
+	for tries := 1; ; tries++ {
+		cmd := w.command(append(args, "--json")...)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := cmd.Run()
+		if err == nil {
+			break
+		}
+		// The database closes the connection of a process that a busy machine
+		// does not let run. The command says so, and may be repeated.
+		if cmd.ProcessState.ExitCode() != exitUnavailable || tries == 10 {
+			w.t.Fatalf("%v: %v: %s%s", args, err, stderr.Bytes(), stdout.Bytes())
+		}
+		stdout.Reset()
+		stderr.Reset()
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &v); err != nil {
 		w.t.Fatal(err)
@@ -155,6 +168,7 @@ func (p *server) launch(cmd *exec.Cmd, env ...string) (ready <-chan struct{}) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.w.starvation.follow(cmd.Process.Pid)
 	said := make(chan struct{})
 	exited := make(chan struct{})
 	p.exited = exited
