@@ -3,10 +3,10 @@
 //
 // Processes are killed at random moments and at named crash points, and stopped
 // and continued. PostgreSQL is killed and restarted, and stopped and continued.
-// Proxies between clients and service, service and database, and service and
-// receivers delay, reset, truncate and swallow. The node with the periodic work
-// gets a rival. Errors of disks are tried in test/e2e, and jumps of clocks in
-// test/simulation.
+// Proxies between clients and service, and between service and database, store
+// and receivers, delay, reset, truncate and swallow. Disks are full, read-only,
+// and fail to sync. The node with the periodic work gets a rival. Jumps of
+// clocks are tried in test/simulation.
 //
 // Every call is logged as it looked from outside: who asked for what, when,
 // and the answer. A connection that broke or took too long leaves the outcome
@@ -35,6 +35,7 @@ var (
 	kills   = flag.Int("kills", 8, "how often the program is killed, for each database")
 	long    = flag.Duration("for", 0, "how long the faults go on, for each database; -kills has no meaning then")
 	seed    = flag.Uint64("seed", 0, "what the choices follow from (default: the time)")
+	only    = flag.String("only", "", "regular expression: faults besides kills that are caused (default: all)")
 	history = flag.String("history", "", "folder to write the log of all calls to")
 )
 
@@ -72,6 +73,12 @@ func (w *installation) storm(kills int) {
 	for _, c := range w.clients {
 		group.Go(func() { c.work(stop) })
 	}
+	for i, a := range w.accounts {
+		group.Go(func() { w.watch(a, len(w.clients)+i, stop) })
+	}
+	watched := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { w.starvation.watch(w, watched) })
 	chance := rand.New(rand.NewPCG(w.seed, 0))
 	troubles := w.troubles(chance)
 	began := time.Now()
@@ -84,13 +91,16 @@ func (w *installation) storm(kills int) {
 			w.check()
 			continue
 		}
+		if i%4 == 2 {
+			w.crashAtPoint(chance)
+			w.check()
+			continue
+		}
 		p := w.someServer(chance)
 		if len(w.servers) > 1 && chance.IntN(6) == 0 {
 			w.pause(p, between(chance, lease, lease+2*time.Second))
 		}
-		w.kill(p)
-		<-time.After(between(chance, 0, 300*time.Millisecond))
-		p.start()
+		w.kill(p, between(chance, 0, 300*time.Millisecond))
 		w.check()
 	}
 	<-time.After(time.Second)
@@ -102,6 +112,9 @@ func (w *installation) storm(kills int) {
 		group.Go(c.resolve)
 	}
 	group.Wait()
+	close(watched)
+	watching.Wait()
+	w.faults = append(w.faults, w.starvation.faults...)
 }
 
 // between is a random span.

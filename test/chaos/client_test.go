@@ -103,6 +103,7 @@ func (c *client) create(stop <-chan struct{}) {
 			return
 		case o.key == "":
 			return
+		case k.Status == http.StatusServiceUnavailable: // it may have happened nevertheless
 		case k.Status == http.StatusTooManyRequests || k.Status == http.StatusConflict:
 			if refused++; refused > 2 {
 				return
@@ -122,7 +123,9 @@ func (c *client) create(stop <-chan struct{}) {
 func (c *client) resolve() {
 	for _, o := range c.orders {
 		for tries := 0; o.key != "" && !o.known && tries < 60; tries++ {
-			c.try(o)
+			if k := c.try(o); k.Status != 0 && !o.known {
+				<-time.After(500 * time.Millisecond)
+			}
 		}
 		if o.key != "" && !o.known {
 			c.w.t.Errorf("order %s is never answered", o.id)
@@ -139,7 +142,7 @@ func (c *client) try(o *order) *call {
 		k.Run = v["request_id"].(string)
 		c.runs = append(c.runs, &ticket{account: o.account, id: k.Run, path: path(v["status_url"].(string)), next: time.Now().Add(seconds(k.retryAfter))})
 	}
-	o.known = k.Status != 0 && k.Status != http.StatusConflict
+	o.known = !k.isUnknown() && k.Status != http.StatusConflict
 	c.w.log.add(k)
 	return k
 }
@@ -174,6 +177,30 @@ func (c *client) balance() {
 	k := &call{Client: c.number, Op: "balance", Method: "GET", Path: "/api/v2/me", account: a}
 	c.w.send(c.server(), k, nil, "")
 	c.w.log.add(k)
+}
+
+// watch lists the newest runs of an account again and again until stop is
+// closed, so that the time of each change is known within narrow bounds.
+func (w *installation) watch(a *account, number int, stop <-chan struct{}) {
+	chance := rand.New(rand.NewPCG(w.seed, uint64(number)+1))
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(between(chance, time.Second, 2*time.Second)):
+		}
+		k := &call{Client: number, Op: "list", Method: "GET", Path: "/api/v2/generations?limit=30&team_id=" + a.team, account: a}
+		w.send(w.someServer(chance), k, nil, "")
+		if k.Status == http.StatusOK {
+			k.listed = map[string]string{}
+			for _, one := range k.decoded(w.t)["data"].([]any) {
+				r := one.(record)
+				k.listed[r["request_id"].(string)] = r["status"].(string)
+			}
+			k.body = nil
+		}
+		w.log.add(k)
+	}
 }
 
 func (c *client) upload() {

@@ -92,6 +92,11 @@ func (w *installation) judgeFiles() {
 	program.ForgetDead(w.t, db)
 	w.env = append(w.env, "ATELIER_RETENTION_ORPHANS=1ms")
 	w.servers[0].start()
-	program.KeptFiles(w.t, db, w.data)
+	program.KeptKeys(w.t, db, w.files)
 	w.check()
+	if w.postgres == nil {
+		if problems, err := db.CheckIntegrity(w.t.Context()); err != nil || len(problems) != 0 {
+			w.t.Errorf("the database file: %v, %v", problems, err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,15 +32,12 @@ type trouble struct {
 	cause func(w *installation, chance *rand.Rand)
 }
 
-// troubles lists the faults besides kills at random, in a random order.
+// troubles lists the faults besides kills, in a random order.
 func (w *installation) troubles(chance *rand.Rand) []trouble {
 	all := []trouble{
 		{"stopped process", func(w *installation, chance *rand.Rand) {
 			w.pause(w.someServer(chance), between(chance, lease, lease+2*time.Second))
 		}},
-	}
-	for range 4 {
-		all = append(all, trouble{"kill at a crash point", (*installation).crashAtPoint})
 	}
 	for _, d := range slices.Sorted(maps.Keys(disturbanceNames)) {
 		all = append(all,
@@ -54,6 +52,17 @@ func (w *installation) troubles(chance *rand.Rand) []trouble {
 				w.disturb(w.databaseProxy, d, chance, true)
 			}})
 		}
+		if w.storeProxy != nil {
+			all = append(all, trouble{disturbanceNames[d] + " between service and store", func(w *installation, chance *rand.Rand) {
+				w.disturb(w.storeProxy, d, chance, true)
+			}})
+		}
+	}
+	if w.disk != nil {
+		all = append(all, trouble{"full disk", (*installation).fillDisk})
+		for _, e := range w.disk.errors {
+			all = append(all, trouble{e.name, func(w *installation, chance *rand.Rand) { w.failCalls(e, chance) }})
+		}
 	}
 	if w.postgres != nil {
 		all = append(all,
@@ -61,6 +70,10 @@ func (w *installation) troubles(chance *rand.Rand) []trouble {
 			trouble{"hung database", (*installation).hangDatabase},
 			trouble{"second leader", func(w *installation, _ *rand.Rand) { w.forgetLeader() }},
 		)
+	}
+	all = slices.DeleteFunc(all, func(one trouble) bool { return !regexp.MustCompile(*only).MatchString(one.name) })
+	if len(all) == 0 {
+		w.t.Fatalf("no fault here is called %s", *only)
 	}
 	chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
@@ -77,8 +90,9 @@ func (w *installation) crashAtPoint(chance *rand.Rand) {
 	point := points[w.point%len(points)]
 	w.point++
 	p := w.someServer(chance)
-	w.kill(p)
 	from := time.Now()
+	p.end()
+	w.kills++
 	p.startWith("ATELIER_CRASH=" + fmt.Sprint(point, ":", 1+chance.IntN(2)))
 	select {
 	case <-p.exited:
@@ -86,8 +100,8 @@ func (w *installation) crashAtPoint(chance *rand.Rand) {
 	case <-time.After(8 * time.Second):
 	}
 	p.end()
-	w.note(fault{from: from, to: time.Now()})
 	p.start()
+	w.faults = append(w.faults, fault{from: from, to: time.Now(), server: p.address})
 }
 
 // disturb lets a proxy disturb its connections for a while.
@@ -97,7 +111,7 @@ func (w *installation) disturb(p *proxy, d disturbance, chance *rand.Rand, every
 	<-time.After(between(chance, 300*time.Millisecond, 3*time.Second))
 	p.heal()
 	w.recover()
-	w.note(fault{from: from, to: time.Now(), everywhere: everywhere})
+	w.faults = append(w.faults, fault{from: from, to: time.Now(), everywhere: everywhere})
 }
 
 // killDatabase kills all processes of PostgreSQL and starts it again.
@@ -109,7 +123,7 @@ func (w *installation) killDatabase(chance *rand.Rand) {
 		w.t.Fatal(err)
 	}
 	w.recover()
-	w.note(fault{from: from, to: time.Now(), everywhere: true})
+	w.faults = append(w.faults, fault{from: from, to: time.Now(), everywhere: true})
 }
 
 // hangDatabase stops all processes of PostgreSQL for a while.
@@ -119,7 +133,7 @@ func (w *installation) hangDatabase(chance *rand.Rand) {
 	<-time.After(between(chance, time.Second, 5*time.Second))
 	resume()
 	w.recover()
-	w.note(fault{from: from, to: time.Now(), everywhere: true})
+	w.faults = append(w.faults, fault{from: from, to: time.Now(), everywhere: true})
 }
 
 // forgetLeader removes the row that names the node with the periodic work. The
@@ -135,12 +149,21 @@ func (w *installation) forgetLeader() {
 	if err != nil {
 		w.t.Error(err)
 	}
-	w.note(fault{from: from, to: time.Now()})
+	w.faults = append(w.faults, fault{from: from, to: time.Now()})
 }
 
-// recover waits until every process is ready.
+// readinessAge is how long a process may repeat the result of its last check of
+// readiness.
+const readinessAge = time.Second
+
+// recover waits until every process is ready again after a fault, by a check
+// that began after its end. From then on no request may fail: the requests that
+// may are those that began earlier.
 func (w *installation) recover() {
 	w.t.Helper()
+	healed := time.Now()
+	defer func() { w.slowestReady = max(w.slowestReady, time.Since(healed)) }()
+	<-time.After(readinessAge + 100*time.Millisecond)
 	for _, p := range w.servers {
 		watch.Until(w.t, "the service to recover", func() bool {
 			res, err := http.Get("http://" + p.address + "/readyz")
@@ -151,19 +174,6 @@ func (w *installation) recover() {
 			return res.StatusCode == http.StatusOK
 		})
 	}
-}
-
-// aftermath is how long requests may still fail after a fault of the database,
-// when they meet connections that broke and operations that still wait: no
-// operation takes longer.
-const aftermath = 8 * time.Second
-
-// note remembers a fault for the judgement.
-func (w *installation) note(f fault) {
-	if f.everywhere {
-		f.to = f.to.Add(aftermath)
-	}
-	w.faults = append(w.faults, f)
 }
 
 // faultSummary says how often each fault happened.
@@ -178,8 +188,8 @@ func (w *installation) faultSummary() string {
 	}
 	if w.t.Failed() {
 		for _, f := range w.faults {
-			w.t.Logf("fault from %v to %v, everywhere: %v, paused: %q", f.from, f.to, f.everywhere, f.paused)
+			w.t.Logf("fault from %v to %v, everywhere: %v, server: %q", f.from, f.to, f.everywhere, f.server)
 		}
 	}
-	return fmt.Sprintf("faults: %s; died at: %s; histories: %d, not decided %d", strings.Join(parts, ", "), strings.Join(died, ", "), w.histories, w.undecided)
+	return fmt.Sprintf("faults: %s; died at: %s; histories: %d", strings.Join(parts, ", "), strings.Join(died, ", "), w.histories)
 }

@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minio/minio-go/v7"
+
 	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/file/blob/blobtest"
 	"atelier/internal/testkit/watch"
 	"atelier/test/program"
 )
@@ -80,21 +83,29 @@ type installation struct {
 	hash     string
 	log      log
 
-	// What stands between the parts. The database has a proxy, and a server of its
-	// own, only with PostgreSQL.
+	// What stands between the parts. With SQLite, the database and the files are
+	// on a small disk; with PostgreSQL, the files are in an S3 bucket, and the
+	// database and the bucket each have a proxy.
+	disk          *disk // nil: there is no disk that can be filled
 	postgres      *dbtest.Server
 	databaseProxy *proxy
+	bucket        *blobtest.Bucket
+	storeProxy    *proxy
 	sinkProxy     *proxy
 	served        string // address of the database for the servers
+	calmData      string // data folder and database where nothing happens
+	calmDatabase  string
 
 	caused        map[string]int // faults by name
 	crashes       map[string]int // deaths by crash point
 	point         int            // number of crash points tried
 	histories     int            // given to porcupine
-	undecided     int
+	excused       int            // answers with 503 during faults
 	faults        []fault
+	starvation    starvation
 	kills, pauses int
 	slowest       time.Duration // start
+	slowestReady  time.Duration // from the end of a fault to readiness
 	statuses      map[string]int
 }
 
@@ -105,7 +116,7 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 		t: t, seed: seed, data: filepath.Join(dir, "data"), count: filepath.Join(dir, "count"),
 		sink: newSink(t, seed), statuses: map[string]int{}, caused: map[string]int{}, crashes: map[string]int{},
 	}
-	w.openDatabase(engine)
+	w.openStorage(engine)
 	w.sinkProxy = newProxy(t, "tcp", w.sink.Listener.Addr().String())
 	tools := filepath.Join(dir, "tools")
 	for _, err := range []error{
@@ -127,15 +138,17 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 			}
 		})
 	}
-	w.env = []string{
-		"ATELIER_BASE_URL=http://" + w.servers[0].address, "ATELIER_CATALOG_BUILTIN=false", "ATELIER_TOOLS=" + tools, "ATELIER_LOG_LEVEL=warn",
+	w.env = append(w.env,
+		"ATELIER_BASE_URL=http://"+w.servers[0].address, "ATELIER_CATALOG_BUILTIN=false", "ATELIER_TOOLS="+tools, "ATELIER_LOG_LEVEL=warn",
 		fmt.Sprint("ATELIER_LIMITS_CREATE_PER_MINUTE=", perMinute), fmt.Sprint("ATELIER_LIMITS_CREATE_PER_HOUR=", perHour), fmt.Sprint("ATELIER_LIMITS_ACTIVE_RUNS=", active),
-		"ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_RUNS_LEASE=" + lease.String(), "ATELIER_RUNS_ATTEMPTS=10000",
-		"ATELIER_RETENTION_ORPHANS=" + orphans.String(), "ATELIER_RETENTION_EVERY=1s",
+		"ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_RUNS_LEASE="+lease.String(), "ATELIER_RUNS_ATTEMPTS=10000",
+		"ATELIER_RETENTION_ORPHANS="+orphans.String(), "ATELIER_RETENTION_EVERY=1s",
 		fmt.Sprint("ATELIER_TOKENS_SIGNUP_GRANT=", signupGrant),
-		"SSL_CERT_FILE=" + w.sink.roots, "ATELIER_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8", "ATELIER_WEBHOOK_TIMEOUT=4s", // a receiver that is slow to run is not asked twice
-		"ATELIER_WEBHOOK_RETRY_SCHEDULE=" + strings.TrimSuffix(strings.Repeat("200ms,", 30), ","),
-	}
+		"SSL_CERT_FILE="+w.sink.roots, "ATELIER_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8", "ATELIER_WEBHOOK_TIMEOUT=4s", // a receiver that is slow to run is not asked twice
+		"ATELIER_WEBHOOK_RETRY_SCHEDULE="+strings.TrimSuffix(strings.Repeat("200ms,", 30), ","),
+		// A run outlasts every fault of the store, so it ends as it was to end.
+		"ATELIER_RUNS_RETRY="+strings.TrimSuffix(strings.Repeat("500ms,", 60), ","),
+	)
 	w.populate()
 	for _, p := range w.servers {
 		p.start()
@@ -144,22 +157,84 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 	return w
 }
 
-// openDatabase creates the database. PostgreSQL is reached through a proxy.
-func (w *installation) openDatabase(engine string) {
+// openStorage creates the database and the place for files.
+func (w *installation) openStorage(engine string) {
 	w.t.Helper()
 	if engine != "postgres" {
 		w.database = dbtest.URL(w.t, engine)
+		if w.disk = newDisk(w.t); w.disk != nil {
+			w.data = filepath.Join(w.disk.dir, "data")
+			w.database = copyDatabase(w.t, w.database, w.disk.dir)
+			w.env = append(w.env, "ATELIER_STORAGE_MIN_FREE_BYTES=0", "ATELIER_STORAGE_WARN_FREE_BYTES=0")
+		}
 		w.served = w.database
+		w.calmData = filepath.Join(filepath.Dir(w.data), "calm")
+		if err := os.Mkdir(w.calmData, 0o700); err != nil {
+			w.t.Fatal(err)
+		}
+		w.calmDatabase = copyDatabase(w.t, w.database, w.calmData)
 		return
 	}
+	w.openBucket()
 	w.postgres = dbtest.OwnServer(w.t)
 	w.database = w.postgres.URL
 	u, err := url.Parse(w.database)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.calmData = w.t.TempDir()
+	w.calmDatabase = strings.Replace(w.database, u.Path, "/calm", 1)
+	if err := w.postgres.Exec(w.t.Context(), `CREATE DATABASE calm TEMPLATE postgres`); err != nil {
+		w.t.Fatal(err)
+	}
 	w.databaseProxy = newProxy(w.t, "unix", filepath.Join(u.Query().Get("host"), ".s.PGSQL.5432"))
 	w.served = "postgres://postgres@" + w.databaseProxy.address + u.Path + "?sslmode=disable"
+}
+
+// copyDatabase copies an SQLite database to a folder and returns its address.
+func copyDatabase(t *testing.T, address, dir string) string {
+	t.Helper()
+	file, err := os.ReadFile(strings.TrimPrefix(address, "sqlite://"))
+	path := filepath.Join(dir, "atelier.db")
+	if err == nil {
+		err = os.WriteFile(path, file, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite://" + path
+}
+
+// openBucket creates a bucket that is reached through a proxy. Without an S3
+// server the files are in the data folder.
+func (w *installation) openBucket() {
+	w.t.Helper()
+	if os.Getenv("ATELIER_TEST_S3") == "skip" {
+		w.t.Log("ATELIER_TEST_S3=skip: faults between service and store are not tried")
+		return
+	}
+	bucket := blobtest.S3(w.t)
+	w.bucket = &bucket
+	w.storeProxy = newProxy(w.t, "tcp", strings.TrimPrefix(bucket.Endpoint, "http://"))
+	served := bucket
+	served.Endpoint = "http://" + w.storeProxy.address
+	w.env = append(w.env, "ATELIER_BLOBS="+served.Address(), "ATELIER_S3_ACCESS_KEY="+bucket.AccessKey, "ATELIER_S3_SECRET_KEY="+bucket.SecretKey)
+}
+
+// files are the keys of all stored files.
+func (w *installation) files() map[string]bool {
+	w.t.Helper()
+	if w.bucket == nil {
+		return program.Files(w.t, w.data)
+	}
+	keys := map[string]bool{}
+	for object := range w.bucket.Client(w.t).Client.ListObjects(w.t.Context(), w.bucket.Name, minio.ListObjectsOptions{Recursive: true}) {
+		if object.Err != nil {
+			w.t.Fatal(object.Err)
+		}
+		keys[object.Key] = true
+	}
+	return keys
 }
 
 // populate makes people, and teams of which the last is poor.
@@ -251,6 +326,6 @@ func (w *installation) summary() string {
 	for _, name := range slices.Sorted(maps.Keys(n)) {
 		parts = append(parts, fmt.Sprintf("%s %d", name, n[name]))
 	}
-	return fmt.Sprintf("%d kills, %d pauses, slowest start %v; calls: %s; runs: %v; webhooks: %s",
-		w.kills, w.pauses, w.slowest.Round(time.Millisecond), strings.Join(parts, ", "), w.statuses, w.sink.summary())
+	return fmt.Sprintf("%d kills, %d pauses, slowest start %v, slowest recovery %v; calls: %s; answers with 503 during faults: %d; processes starved %d times; runs: %v; webhooks: %s",
+		w.kills, w.pauses, w.slowest.Round(time.Millisecond), w.slowestReady.Round(time.Millisecond), strings.Join(parts, ", "), w.excused, len(w.starvation.faults), w.statuses, w.sink.summary())
 }

@@ -99,22 +99,25 @@ func (w *installation) order(r record) *order {
 	return nil
 }
 
-// wasPaused reports whether the server of a call, or its database, was paused or
-// disturbed during it. The database ends the transactions of a process that
-// stands still for too long.
-func (w *installation) wasPaused(c *call) bool {
+// metFault reports whether the server of a call, its database or its store was
+// dead, paused or disturbed during the call, or had not reported to be ready
+// again.
+// The database ends the transactions of a process that stands still for too
+// long.
+func (w *installation) metFault(c *call) bool {
 	return slices.ContainsFunc(w.faults, func(f fault) bool {
-		return (f.everywhere || f.paused == c.Server) && f.from.Before(c.Had) && f.to.After(c.Invoked)
+		return (f.everywhere || f.server == c.Server) && f.from.Before(c.Had) && f.to.After(c.Invoked)
 	})
 }
 
 // judgeAnswers holds what clients were told against the runs there are.
 func (w *installation) judgeAnswers(runs map[string]record) {
-	good := map[string][]int{"create": {202, 402, 409, 429}, "poll": {200, 429}, "cancel": {200, 202}, "balance": {200}, "upload": {201}}
+	good := map[string][]int{"create": {202, 402, 409, 429}, "poll": {200, 429}, "cancel": {200, 202}, "balance": {200}, "upload": {201}, "list": {200}}
 	first, fresh, unknown, accepted := map[string]*call{}, map[string]int{}, map[string]bool{}, 0
 	for _, c := range w.log.all() {
-		if c.Status == 0 || c.Status == http.StatusServiceUnavailable && w.wasPaused(c) {
+		if c.Status == 0 || c.Status == http.StatusServiceUnavailable && c.retryAfter != "" && w.metFault(c) {
 			unknown[c.Order] = true
+			w.excused += c.Status / http.StatusServiceUnavailable
 			continue
 		}
 		if !slices.Contains(good[c.Op], c.Status) || c.Status == 429 && c.retryAfter == "" || c.Status == 409 && !strings.Contains(string(c.body), "in_flight") {
@@ -266,8 +269,8 @@ func (w *installation) judgeMoney(runs map[string]record) {
 	}
 }
 
-// judgeStarts expects every attempt that the engine saw to be one of a run's,
-// seen once, and every run with results to have been begun.
+// judgeStarts expects every try of an attempt that the engine saw to be one of a
+// run's, seen once, and every run with results to have been begun.
 func (w *installation) judgeStarts(runs map[string]record) {
 	text, err := os.ReadFile(w.count)
 	if err != nil {

@@ -30,6 +30,7 @@ type call struct {
 
 	account    *account
 	body       []byte
+	listed     map[string]string // the status of each run in a list
 	replayed   bool
 	retryAfter string
 }

@@ -132,7 +132,8 @@ func KeptFiles(t testing.TB, db *sqldb.DB, data string) {
 	KeptKeys(t, db, func() map[string]bool { return Files(t, data) })
 }
 
-// KeptKeys is KeptFiles for the keys that list returns.
+// KeptKeys is KeptFiles for any store. The function list returns the keys of its
+// files.
 func KeptKeys(t testing.TB, db *sqldb.DB, list func() map[string]bool) {
 	t.Helper()
 	// Which node starts periodic jobs takes PostgreSQL a while to settle.

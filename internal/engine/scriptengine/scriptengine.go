@@ -19,7 +19,7 @@
 //	{"panic": true}
 //	{"hold": "NAME"}                 wait for Release; if NAME begins with a
 //	                                 slash, wait until the file NAME exists
-//	{"count_to": "/path"}            append "RUNID ATTEMPT\n" to a file
+//	{"count_to": "/path"}            append "RUNID ATTEMPT\n" to a file, "RUNID ATTEMPT TRY\n" in later tries of an attempt
 //
 // A failure with "times": n occurs only in the first n attempts of the run in
 // this process. The number of results is independent of NumResults: a script
@@ -226,7 +226,11 @@ func (p *scriptRun) doStep(ctx, heard context.Context, number int, s step) error
 	case s.Hold != nil:
 		return p.engine.waitAtHold(ctx, *s.Hold)
 	case s.CountTo != nil:
-		return appendLine(*s.CountTo, fmt.Sprintf("%s %d\n", p.job.RunID, p.job.Attempt))
+		line := fmt.Sprint(p.job.RunID, " ", p.job.Attempt)
+		if p.job.Try > 0 {
+			line += fmt.Sprint(" ", p.job.Try)
+		}
+		return appendLine(*s.CountTo, line+"\n")
 	}
 	return nil
 }

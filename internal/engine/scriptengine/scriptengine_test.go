@@ -264,8 +264,14 @@ func TestCountingFromOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	again := job(fmt.Sprintf(`[{"count_to":%q}]`, path))
+	again.Attempt = 3
+	again.Try = 1
+	if err := e.Run(t.Context(), again, &enginetest.Recorder{}); err != nil {
+		t.Fatal(err)
+	}
 	b, err := os.ReadFile(path)
-	if want := "run-1 1\nrun-1 2\nrun-1 3\n"; err != nil || string(b) != want {
+	if want := "run-1 1\nrun-1 2\nrun-1 3\nrun-1 3 1\n"; err != nil || string(b) != want {
 		t.Errorf("file = %q, %v, want %q", b, err, want)
 	}
 }

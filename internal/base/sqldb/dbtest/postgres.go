@@ -142,6 +142,9 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
+// Processes returns the process ids of the server process and its children.
+func (s *Server) Processes() []int { return append(s.children(), s.PID) }
+
 // children returns the process ids of the children of the server process.
 func (s *Server) children() (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
