@@ -187,7 +187,7 @@ func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 	w.ids = map[string]any{
 		"company_id": company, "team_id": team, "uid": uids[other], "token_id": token(), "invitation_id": invitation(),
 		"tool_id": w.tool["id"], "tool_fields_hash": w.tool["tool_fields_hash"],
-		"personal": personal, "team": w.stock("?team_id=" + team), "spare": spare,
+		"personal": personal, "team": w.stock("?team_id=" + team), "spare": spare, "picture": w.picture(),
 	}
 	return w
 }
@@ -209,6 +209,16 @@ func (w *fuzzFixture) make(path, body string) map[string]any {
 	return a.want(w.t, a.StatusCode)
 }
 
+// picture returns a small picture.
+func (w *fuzzFixture) picture() []byte {
+	w.t.Helper()
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		w.t.Fatal(err)
+	}
+	return picture.Bytes()
+}
+
 // stock gives the account that query selects one of each thing, and their ids by
 // the names of the path parameters.
 func (w *fuzzFixture) stock(query string) map[string]any {
@@ -217,11 +227,7 @@ func (w *fuzzFixture) stock(query string) map[string]any {
 	board := w.make("/boards"+query, `{"name": "Autumn"}`)["id"].(string)
 	node := w.make("/boards/"+board+"/nodes"+query, `{"kind": "TEXT", "text": "Mood"}`)
 
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
-		w.t.Fatal(err)
-	}
-	upload := w.node.call("POST", "/api/v2/uploads"+query, picture.String(), "Content-Type", "image/png").want(w.t, http.StatusCreated)
+	upload := w.node.call("POST", "/api/v2/uploads"+query, string(w.picture()), "Content-Type", "image/png").want(w.t, http.StatusCreated)
 
 	resumable := w.node.call("POST", "/api/v2/uploads/resumable"+query, "", "Tus-Resumable", "1.0.0", "Upload-Length", "1000000").Header.Get("Location")
 	resumable, _, _ = strings.Cut(resumable, "?")
@@ -276,29 +282,48 @@ func (w *fuzzFixture) fuzz(tool fuzzer, credential string) {
 // countOperations returns the number of operations of the OpenAPI document.
 func countOperations() int { return bytes.Count(openapi.Document, []byte("operationId:")) }
 
-// statusCounts is the number of answers by their HTTP status.
-type statusCounts map[string]int
+// answerCounts is the number of answers by the operation and the HTTP status,
+// such as "getMe 200".
+type answerCounts map[string]int
 
-func (c statusCounts) add(more statusCounts) {
-	for status, n := range more {
-		c[status] += n
+func (c answerCounts) add(more answerCounts) {
+	for kind, n := range more {
+		c[kind] += n
 	}
 }
 
-func (c statusCounts) total() (n int) {
+func (c answerCounts) total() (n int) {
 	for _, one := range c {
 		n += one
 	}
 	return n
 }
 
-// String returns the number of requests, and the number of answers by status.
-func (c statusCounts) String() string {
-	text := fmt.Sprintf("%d requests:", c.total())
-	for _, status := range slices.Sorted(maps.Keys(c)) {
-		text += fmt.Sprintf(" %s %d,", status, c[status])
+// byStatus returns the number of answers by status.
+func (c answerCounts) byStatus() map[string]int {
+	all := map[string]int{}
+	for kind, n := range c {
+		_, status, _ := strings.Cut(kind, " ")
+		all[status] += n
 	}
-	return strings.TrimSuffix(text, ",")
+	return all
+}
+
+// String returns the number of requests, the number of answers by status, and
+// the operations of which no request succeeded.
+func (c answerCounts) String() string {
+	text := fmt.Sprintf("%d requests", c.total())
+	byStatus := c.byStatus()
+	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
+		text += fmt.Sprintf(", %s: %d", status, byStatus[status])
+	}
+	succeeded := map[string]bool{}
+	for kind := range c {
+		operation, status, _ := strings.Cut(kind, " ")
+		succeeded[operation] = succeeded[operation] || status < "4"
+	}
+	maps.DeleteFunc(succeeded, func(_ string, is bool) bool { return is })
+	return fmt.Sprintf("%s; no request succeeded of %d operations: %s", text, len(succeeded), strings.Join(slices.Sorted(maps.Keys(succeeded)), " "))
 }
 
 // schemathesisRun says which requests Schemathesis sends.
@@ -309,10 +334,9 @@ type schemathesisRun struct {
 	include, exclude []string // operations
 }
 
-// runSchemathesis runs Schemathesis with a credential and returns the number of
-// answers by status. One request is sent at a time, so that what a seed finds can
-// be found again.
-func (w *fuzzFixture) runSchemathesis(tool fuzzer, credential string, run schemathesisRun) statusCounts {
+// runSchemathesis runs Schemathesis with a credential and counts the answers.
+// One request is sent at a time, so that what a seed finds can be found again.
+func (w *fuzzFixture) runSchemathesis(tool fuzzer, credential string, run schemathesisRun) answerCounts {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	ids, err := json.Marshal(w.ids)
@@ -350,7 +374,7 @@ func (w *fuzzFixture) runSchemathesis(tool fuzzer, credential string, run schema
 		w.t.Errorf("Schemathesis with the %s, %+v: %v\n%s", credential, run, err, out)
 	}
 
-	sent := statusCounts{}
+	sent := answerCounts{}
 	text, err := os.ReadFile(counts)
 	if err == nil {
 		err = json.Unmarshal(text, &sent)
@@ -358,7 +382,7 @@ func (w *fuzzFixture) runSchemathesis(tool fuzzer, credential string, run schema
 	if err != nil || sent.total() == 0 { // a run that tested nothing finds nothing
 		w.t.Fatalf("Schemathesis with the %s, %+v, tested nothing: %v\n%s", credential, run, err, out)
 	}
-	for status, n := range sent {
+	for status, n := range sent.byStatus() {
 		if status >= "5" {
 			w.t.Errorf("with the %s, %+v: %d answers have the status %s", credential, run, n, status)
 		}
