@@ -2,8 +2,6 @@ package devicelogin
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"atelier/internal/base/audit"
 	"atelier/internal/base/failpoint"
@@ -14,27 +12,9 @@ import (
 	"atelier/internal/people/session"
 )
 
-// refusalStep is the unit of time in which invalid refresh tokens are refused.
-// The database answers sooner for a token that it never had than for one of a
-// revoked device, by some microseconds.
-const refusalStep = 10 * time.Millisecond
-
 // RefreshTokens returns a new ID token and the next refresh token in exchange
-// for a refresh token. An invalid token is refused after a multiple of
-// refusalStep, so that the time does not tell why it is invalid.
-func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c session.Client) (Tokens, error) {
-	began := time.Now()
-	t, err := s.refreshTokens(ctx, refreshToken, c)
-	if errors.Is(err, device.ErrTokenInvalid) {
-		select {
-		case <-time.After(refusalStep - time.Since(began)%refusalStep):
-		case <-ctx.Done():
-		}
-	}
-	return t, err
-}
-
-func (s *Service) refreshTokens(ctx context.Context, refreshToken string, c session.Client) (t Tokens, err error) {
+// for a refresh token.
+func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c session.Client) (t Tokens, err error) {
 	if err := s.OpenID.ConfirmRefresh(ctx, refreshToken); err != nil {
 		return t, err
 	}
