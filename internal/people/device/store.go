@@ -341,15 +341,16 @@ func lockDevice(ctx context.Context, tx *sqldb.Tx, deviceID string) (Device, err
 // deviceOf returns the device whose refresh token has the given hash, or
 // sqldb.ErrNoRows if there is none or the device is revoked.
 //
-// If no token has the hash, the query reads the token whose hash comes next and
-// its device, and the comparison here refuses them: the time of a refusal does
-// not tell whether the token ever existed.
+// If no token has the hash, the query reads the token whose hash comes next, or
+// the first one after the last, and its device, and the comparison here refuses
+// them: the time of a refusal does not tell whether the token ever existed.
 func deviceOf(ctx context.Context, db sqldb.Querier, tokenHash string) (Device, error) {
 	var found string
 	dev, err := scanDevice(scannerWithHash{db.QueryRow(ctx, `
 		SELECT `+deviceColumns+`, token_hash FROM device, (
 			SELECT hash AS token_hash, device_id AS token_device FROM refresh_token
-			WHERE hash = COALESCE((SELECT min(hash) FROM refresh_token WHERE hash >= $1), (SELECT min(hash) FROM refresh_token))
+			WHERE hash = (SELECT max(one) FROM (
+				SELECT min(hash) AS one FROM refresh_token WHERE hash >= $1 UNION ALL SELECT min(hash) FROM refresh_token) AS candidates)
 		) AS nearest WHERE id = token_device`, tokenHash), &found})
 	if err != nil {
 		return Device{}, err
