@@ -137,7 +137,7 @@ def before_call(context, case, kwargs):
         case.query = query
 
     path = case.path_parameters or {}
-    if name == "setTeamRole" and path.get("role") == "member":
+    if name == "setTeamRole" and path.get("role") in ("admin", "member"):
         path["role"] = "painter"  # the credential's own role stays as it is
     for parameter, value in list(path.items()):
         if isinstance(value, str):
