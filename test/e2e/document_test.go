@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"image"
 	"image/png"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,48 +58,53 @@ fields:
   - {key: size, type: WIDTH_HEIGHT, label: Size, default: {width: 16, height: 16}, min: 16, max: 64}
 `
 
+var (
+	fuzzRequests = flag.Int("fuzz-requests", 0, "number of requests that are derived from the OpenAPI document for each database; 0 is the short form")
+	fuzzSeed     = flag.Int("fuzz-seed", 1, "seed of the first requests that are derived from the OpenAPI document")
+)
+
+// fuzzCredentials are the kinds of credentials that requests are sent with. The
+// first four belong to a person who administers a company and operates the
+// service, the next to a person without any permission. The service refuses a
+// SCIM token here.
+var fuzzCredentials = []string{"ID token", "web token", "personal token", "company token", "member's ID token", "SCIM token", "none"}
+
 // TestDocumentMatchesServer has Schemathesis derive requests from the OpenAPI
 // document, valid ones and invalid ones, and fails when the server and the
-// document disagree about any of them. ATELIER_TEST_FUZZ=N is the long form: N
-// random requests for each operation and credential on either database, and
-// sequences of requests that build on each other. ATELIER_TEST_FUZZ=skip skips
-// it.
+// document disagree about any of them, or an answer has a status of 500 or above.
+//
+//	go test -timeout 2h -v -run TestDocumentMatchesServer ./test/e2e -args -fuzz-requests 50000
+//
+// is the long form: so many requests for each database, the same number with
+// each kind of credential, among them sequences of requests that build on each
+// other. -run TestDocumentMatchesServer/postgres/web_token sends the part of one
+// kind alone, and -fuzz-seed N other requests. ATELIER_TEST_FUZZ=skip skips the
+// test.
 func TestDocumentMatchesServer(t *testing.T) {
 	t.Parallel()
-	phases := "coverage"
-	requests := 1
-	passes := []struct{ engine, credential string }{{"sqlite", "ID token"}, {"postgres", "company token"}}
-
-	if text := os.Getenv("ATELIER_TEST_FUZZ"); text != "" && text != "skip" {
-		var err error
-		if requests, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-		phases = "examples,coverage,fuzzing,stateful"
+	type pass struct{ engine, credential string }
+	passes := []pass{{"sqlite", "ID token"}, {"postgres", "company token"}}
+	if *fuzzRequests > 0 {
 		passes = nil
 		for _, engine := range engines() {
-			for _, credential := range []string{"ID token", "web token", "personal token", "company token", "none"} {
-				passes = append(passes, struct{ engine, credential string }{engine, credential})
+			for _, credential := range fuzzCredentials {
+				passes = append(passes, pass{engine, credential})
 			}
 		}
 	}
 
 	for _, pass := range passes {
 		t.Run(pass.engine+"/"+pass.credential, func(t *testing.T) {
-			t.Parallel()
+			if *fuzzRequests == 0 {
+				t.Parallel()
+			}
 			tool := servers.Need(t, "Schemathesis", "ATELIER_TEST_FUZZ", installFuzzer)
 			s := newSite(t)
 			if pass.engine == "postgres" {
 				s.database = dbtest.Bare(t, pass.engine)
 			}
-
 			w := newFuzzFixture(t, s)
-			// These two end the credential that all others need.
-			leaving := []string{"--exclude-operation-id=signOutEverywhere", "--exclude-operation-id=revokeDevice"}
-			w.fuzz(tool, pass.credential, phases, requests, leaving...)
-			if pass.credential == "ID token" {
-				w.fuzz(tool, pass.credential, phases, requests, "--include-operation-id=signOutEverywhere", "--include-operation-id=revokeDevice")
-			}
+			w.fuzz(tool, pass.credential)
 			s.check()
 		})
 	}
@@ -148,12 +156,22 @@ func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bert := visitor.New(w.node.url)
+	if err := bert.SignIn(other, password); err != nil {
+		t.Fatal(err)
+	}
+	member, err := bert.Device("blender")
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.tokens = map[string]string{
-		"none":           "",
-		"ID token":       in.Tokens.IDToken,
-		"web token":      w.webToken(anna),
-		"personal token": s.do("admin", "token", "create", "--email", email, "--name", "script")["token"].(string),
-		"company token":  s.do("admin", "token", "create", "--email", email, "--name", "script", "--company", company)["token"].(string),
+		"none":              "",
+		"ID token":          in.Tokens.IDToken,
+		"web token":         w.webToken(anna),
+		"personal token":    s.do("admin", "token", "create", "--email", email, "--name", "script")["token"].(string),
+		"company token":     s.do("admin", "token", "create", "--email", email, "--name", "script", "--company", company)["token"].(string),
+		"member's ID token": member.Tokens.IDToken,
+		"SCIM token":        s.do("admin", "scim-token", "create", "--company", company)["token"].(string),
 	}
 	w.node.token = in.Tokens.IDToken
 	id := w.node.json("/api/v2/tools")["data"].([]any)[0].(map[string]any)["id"].(string)
@@ -169,7 +187,7 @@ func newFuzzFixture(t *testing.T, s *site) *fuzzFixture {
 	w.ids = map[string]any{
 		"company_id": company, "team_id": team, "uid": uids[other], "token_id": token(), "invitation_id": invitation(),
 		"tool_id": w.tool["id"], "tool_fields_hash": w.tool["tool_fields_hash"],
-		"personal": personal, "team": w.stock("?team_id=" + team), "spare": spare,
+		"personal": personal, "team": w.stock("?team_id=" + team), "spare": spare, "picture": w.picture(),
 	}
 	return w
 }
@@ -191,6 +209,16 @@ func (w *fuzzFixture) make(path, body string) map[string]any {
 	return a.want(w.t, a.StatusCode)
 }
 
+// picture returns a small picture.
+func (w *fuzzFixture) picture() []byte {
+	w.t.Helper()
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		w.t.Fatal(err)
+	}
+	return picture.Bytes()
+}
+
 // stock gives the account that query selects one of each thing, and their ids by
 // the names of the path parameters.
 func (w *fuzzFixture) stock(query string) map[string]any {
@@ -199,11 +227,7 @@ func (w *fuzzFixture) stock(query string) map[string]any {
 	board := w.make("/boards"+query, `{"name": "Autumn"}`)["id"].(string)
 	node := w.make("/boards/"+board+"/nodes"+query, `{"kind": "TEXT", "text": "Mood"}`)
 
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
-		w.t.Fatal(err)
-	}
-	upload := w.node.call("POST", "/api/v2/uploads"+query, picture.String(), "Content-Type", "image/png").want(w.t, http.StatusCreated)
+	upload := w.node.call("POST", "/api/v2/uploads"+query, string(w.picture()), "Content-Type", "image/png").want(w.t, http.StatusCreated)
 
 	resumable := w.node.call("POST", "/api/v2/uploads/resumable"+query, "", "Tus-Resumable", "1.0.0", "Upload-Length", "1000000").Header.Get("Location")
 	resumable, _, _ = strings.Cut(resumable, "?")
@@ -221,9 +245,100 @@ func (w *fuzzFixture) stock(query string) map[string]any {
 	}
 }
 
-// fuzz runs Schemathesis with a credential. Its seed is always the same, and it
-// sends one request at a time, so that what it finds can be found again.
-func (w *fuzzFixture) fuzz(tool fuzzer, credential, phases string, requests int, more ...string) {
+// fuzz sends requests with a credential, and fails if an answer does not match
+// the document. Without a number of requests it sends those that try the limits
+// of each schema.
+func (w *fuzzFixture) fuzz(tool fuzzer, credential string) {
+	w.t.Helper()
+	// These two end the credential that all others need.
+	leaving := []string{"signOutEverywhere", "revokeDevice"}
+	run := schemathesisRun{phases: "coverage", examples: 1, seed: *fuzzSeed, exclude: leaving}
+	if *fuzzRequests == 0 {
+		sent := w.runSchemathesis(tool, credential, run)
+		if credential == "ID token" {
+			sent.add(w.runSchemathesis(tool, credential, schemathesisRun{phases: "coverage", examples: 1, seed: *fuzzSeed, include: leaving}))
+		}
+		w.t.Logf("with the %s: %v", credential, sent)
+		return
+	}
+
+	began := time.Now()
+	goal := (*fuzzRequests + len(fuzzCredentials) - 1) / len(fuzzCredentials)
+	sent := w.runSchemathesis(tool, credential, schemathesisRun{phases: "examples,coverage", examples: 10, seed: *fuzzSeed, exclude: leaving})
+	for seed := *fuzzSeed; sent.total() < goal && !w.t.Failed(); seed++ {
+		sent.add(w.runSchemathesis(tool, credential, schemathesisRun{
+			phases:   "fuzzing",
+			examples: max((goal-sent.total())/countOperations(), 5),
+			seed:     seed,
+			exclude:  leaving,
+		}))
+	}
+	// A sequence may end the credential, so sequences come late.
+	sent.add(w.runSchemathesis(tool, credential, schemathesisRun{phases: "stateful", examples: 10, seed: *fuzzSeed, exclude: leaving}))
+	if credential == "ID token" || credential == "web token" || credential == "member's ID token" {
+		sent.add(w.runSchemathesis(tool, credential, schemathesisRun{phases: "examples,coverage,fuzzing", examples: 10, seed: *fuzzSeed, include: leaving}))
+	}
+	w.t.Logf("with the %s: %v in %v", credential, sent, time.Since(began).Round(time.Second))
+}
+
+// countOperations returns the number of operations of the OpenAPI document.
+func countOperations() int { return bytes.Count(openapi.Document, []byte("operationId:")) }
+
+// answerCounts is the number of answers by the operation and the HTTP status,
+// such as "getMe 200".
+type answerCounts map[string]int
+
+func (c answerCounts) add(more answerCounts) {
+	for kind, n := range more {
+		c[kind] += n
+	}
+}
+
+func (c answerCounts) total() (n int) {
+	for _, one := range c {
+		n += one
+	}
+	return n
+}
+
+// byStatus returns the number of answers by status.
+func (c answerCounts) byStatus() map[string]int {
+	all := map[string]int{}
+	for kind, n := range c {
+		_, status, _ := strings.Cut(kind, " ")
+		all[status] += n
+	}
+	return all
+}
+
+// String returns the number of requests, the number of answers by status, and
+// the operations of which no request succeeded.
+func (c answerCounts) String() string {
+	text := fmt.Sprintf("%d requests", c.total())
+	byStatus := c.byStatus()
+	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
+		text += fmt.Sprintf(", %s: %d", status, byStatus[status])
+	}
+	succeeded := map[string]bool{}
+	for kind := range c {
+		operation, status, _ := strings.Cut(kind, " ")
+		succeeded[operation] = succeeded[operation] || status < "4"
+	}
+	maps.DeleteFunc(succeeded, func(_ string, is bool) bool { return is })
+	return fmt.Sprintf("%s; no request succeeded of %d operations: %s", text, len(succeeded), strings.Join(slices.Sorted(maps.Keys(succeeded)), " "))
+}
+
+// schemathesisRun says which requests Schemathesis sends.
+type schemathesisRun struct {
+	phases           string
+	examples         int // number of random requests for each operation
+	seed             int
+	include, exclude []string // operations
+}
+
+// runSchemathesis runs Schemathesis with a credential and counts the answers.
+// One request is sent at a time, so that what a seed finds can be found again.
+func (w *fuzzFixture) runSchemathesis(tool fuzzer, credential string, run schemathesisRun) answerCounts {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	ids, err := json.Marshal(w.ids)
@@ -233,33 +348,46 @@ func (w *fuzzFixture) fuzz(tool fuzzer, credential, phases string, requests int,
 	document := filepath.Join(dir, "openapi.yaml")
 	write(w.t, dir, "openapi.yaml", string(openapi.Document))
 	write(w.t, dir, "ids.json", string(ids))
+	counts := filepath.Join(dir, "counts.json")
 
 	args := []string{
-		"-m", "schemathesis.cli", "run", document, "--url", w.node.url + "/api/v2", "--phases", phases, "--max-examples", strconv.Itoa(requests),
-		"--seed", "1", "--workers", "1", "--continue-on-failure", "--request-timeout", "30", "--warnings", "off", "--no-color",
-		"--generation-database", "none",
+		"-m", "schemathesis.cli", "run", document, "--url", w.node.url + "/api/v2", "--phases", run.phases, "--max-examples", strconv.Itoa(run.examples),
+		"--seed", strconv.Itoa(run.seed), "--workers", "1", "--continue-on-failure", "--request-timeout", "30", "--warnings", "off", "--no-color",
+		"--generation-database", "none", "--no-shrink",
+		"--suppress-health-check", "too_slow", // other tests run at the same time
 		"--generation-allow-x00", "false", // no text may hold a NUL character, and no schema says that of all texts
 		"--exclude-checks", "positive_data_acceptance,negative_data_rejection,missing_required_header", // the hooks have them, with the rules that no schema expresses
 		"--exclude-operation-id", "exportMe", // five a day, as large as what there is
 	}
+	for _, operation := range run.include {
+		args = append(args, "--include-operation-id", operation)
+	}
+	for _, operation := range run.exclude {
+		args = append(args, "--exclude-operation-id", operation)
+	}
 	if token := w.tokens[credential]; token != "" {
 		args = append(args, "--header", "Authorization: Bearer "+token)
 	}
-	cmd := exec.CommandContext(w.t.Context(), tool.python, append(args, more...)...)
+	cmd := exec.CommandContext(w.t.Context(), tool.python, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS="+tool.hooks, "ATELIER_FUZZ_IDS="+filepath.Join(dir, "ids.json"))
+	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS="+tool.hooks, "ATELIER_FUZZ_IDS="+filepath.Join(dir, "ids.json"), "ATELIER_FUZZ_COUNTS="+counts)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		w.t.Errorf("Schemathesis with the %s: %v\n%s", credential, err, out)
-		return
+		w.t.Errorf("Schemathesis with the %s, %+v: %v\n%s", credential, run, err, out)
 	}
 
-	// A run that tested nothing finds nothing.
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "generated,") {
-			w.t.Logf("with the %s: %s", credential, strings.TrimSpace(line))
-			return
+	sent := answerCounts{}
+	text, err := os.ReadFile(counts)
+	if err == nil {
+		err = json.Unmarshal(text, &sent)
+	}
+	if err != nil || sent.total() == 0 { // a run that tested nothing finds nothing
+		w.t.Fatalf("Schemathesis with the %s, %+v, tested nothing: %v\n%s", credential, run, err, out)
+	}
+	for status, n := range sent.byStatus() {
+		if status >= "5" {
+			w.t.Errorf("with the %s, %+v: %d answers have the status %s", credential, run, n, status)
 		}
 	}
-	w.t.Errorf("Schemathesis with the %s tested nothing:\n%s", credential, out)
+	return sent
 }

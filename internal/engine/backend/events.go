@@ -23,7 +23,9 @@ func EachEvent(r io.Reader, maxBytes int64, each func(name string, data []byte) 
 			continue
 		}
 		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if data != nil {
+			if data == nil {
+				data = []byte{}
+			} else {
 				data = append(data, '\n')
 			}
 			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); int64(len(data)) > maxBytes {

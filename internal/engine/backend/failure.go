@@ -152,7 +152,7 @@ var serverDetails = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+` + // URLs
 // SanitizeText makes a server's message fit to be shown to people: one line of
 // at most 300 characters, without URLs, host names and file paths.
 func SanitizeText(text string) string {
-	text = serverDetails.ReplaceAllString(text, " …")
+	text = serverDetails.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), " …") // PostgreSQL stores no other text
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	const most = 300
 	if runes := []rune(text); len(runes) > most {

@@ -3,10 +3,13 @@ package backend_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"atelier/internal/engine/backend"
 )
@@ -57,6 +60,59 @@ func FuzzFindFiles(f *testing.F) {
 			if wrapped[i] != files[i] {
 				t.Errorf("%q has %+v, in a list %+v", answer, files[i], wrapped[i])
 			}
+		}
+	})
+}
+
+// FuzzEachEvent proves that events that were written as the HTML standard says
+// are read as they were, and that no event of any stream is larger than allowed.
+func FuzzEachEvent(f *testing.F) {
+	for _, stream := range []string{"data: {}\n\n", "event: a\ndata: b\ndata: c\n\n", ": comment\r\n\r\ndata:x\r\n\r\n", "data\n\n", "data: [DONE]\n\ndata: late\n\n", "id: 1\nretry: 2\nevent:x\n\n", "data:\ndata:\n\n", "\n\n\n"} {
+		f.Add(stream, "delta", "one\ntwo")
+	}
+	f.Fuzz(func(t *testing.T, stream, name, data string) {
+		const most = 1 << 10
+		err := backend.EachEvent(strings.NewReader(stream), most, func(_ string, data []byte) error {
+			if len(data) == 0 || len(data) > most {
+				t.Errorf("%q has an event of %d bytes", stream, len(data))
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, backend.ErrTooLarge) {
+			t.Errorf("%q: %v", stream, err)
+		}
+
+		if strings.ContainsAny(name, "\r\n") || strings.Contains(data, "\r") || data == "" || data == "[DONE]" || len(name)+len(data) > most/2 {
+			return
+		}
+		own := "event: " + name + "\ndata: " + strings.ReplaceAll(data, "\n", "\ndata: ") + "\n\n"
+		events := 0
+		err = backend.EachEvent(strings.NewReader(own), most, func(gotName string, gotData []byte) error {
+			events++
+			if gotName != name || string(gotData) != data {
+				t.Errorf("%q has the event %q, %q", own, gotName, gotData)
+			}
+			return nil
+		})
+		if err != nil || events != 1 {
+			t.Errorf("%q has %d events, %v", own, events, err)
+		}
+	})
+}
+
+// FuzzSanitizeText proves that the words of a server become one short line
+// of printable characters, and that a log gives a progress between 0 and 1.
+func FuzzSanitizeText(f *testing.F) {
+	for _, text := range []string{"", "no GPU at http://10.0.0.1:8188/prompt", "line\nline\u2028\x00\xff", "C:\\models\\x /srv/models/x", " 50%|#####     | 5/10", strings.Repeat("é", 400)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := backend.SanitizeText(text)
+		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > 301 || strings.ContainsFunc(got, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }) {
+			t.Errorf("%q becomes %q", text, got)
+		}
+		if p := backend.ProgressInLog(text); !(p >= 0 && p <= 1) {
+			t.Errorf("%q has the progress %v", text, p)
 		}
 	})
 }

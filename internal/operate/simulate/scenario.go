@@ -207,7 +207,7 @@ func (s Scenario) validate() error {
 
 func (s Scenario) validatePeople(name string, p People) (problems []error) {
 	bad := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("people: "+name+": "+format, args...))
+		problems = append(problems, fmt.Errorf("people: %s: %s", name, fmt.Sprintf(format, args...)))
 	}
 	if p.Count < 1 || p.Count > maxPeople {
 		bad("count: must be from 1 to %d", maxPeople)

@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"slices"
@@ -337,27 +338,43 @@ func lockDevice(ctx context.Context, tx *sqldb.Tx, deviceID string) (Device, err
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1 AND revoked IS NULL`+tx.Dialect.ForUpdate, deviceID))
 }
 
-// deviceOf returns the device whose refresh token has the given hash, unless
-// the device is revoked.
-func deviceOf(ctx context.Context, db *sqldb.DB, tokenHash string) (Device, error) {
-	return scanDevice(db.QueryRow(ctx, `
-		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`, tokenHash))
+// deviceOf returns the device whose refresh token has the given hash, or
+// sqldb.ErrNoRows if there is none or the device is revoked.
+//
+// If no token has the hash, the query reads the token whose hash comes next, or
+// the first one after the last, and its device, and the comparison here refuses
+// them: the time of a refusal does not tell whether the token ever existed.
+func deviceOf(ctx context.Context, db sqldb.Querier, tokenHash string) (Device, error) {
+	var found string
+	dev, err := scanDevice(scannerWithHash{db.QueryRow(ctx, `
+		SELECT `+deviceColumns+`, token_hash FROM device, (
+			SELECT hash AS token_hash, device_id AS token_device FROM refresh_token
+			WHERE hash = (SELECT max(one) FROM (
+				SELECT min(hash) AS one FROM refresh_token WHERE hash >= $1 UNION ALL SELECT min(hash) FROM refresh_token) AS candidates)
+		) AS nearest WHERE id = token_device`, tokenHash), &found})
+	if err != nil {
+		return Device{}, err
+	}
+	if subtle.ConstantTimeCompare([]byte(found), []byte(tokenHash)) != 1 || dev.Revoked != nil {
+		return Device{}, sqldb.ErrNoRows
+	}
+	return dev, nil
 }
 
-// lockDeviceOf locks and returns the device whose refresh token has the given
-// hash, unless the device is revoked.
-func lockDeviceOf(ctx context.Context, tx *sqldb.Tx, tokenHash string) (Device, error) {
-	return scanDevice(tx.QueryRow(ctx, `
-		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`+tx.Dialect.ForUpdate,
-		tokenHash))
+// scannerWithHash reads the hash of a token from the last column of a row.
+type scannerWithHash struct {
+	row  sqldb.Scanner
+	hash *string
 }
+
+func (s scannerWithHash) Scan(dest ...any) error { return s.row.Scan(append(dest, s.hash)...) }
 
 func tokenByHash(ctx context.Context, tx *sqldb.Tx, hash string) (t token, err error) {
 	var created, replaced sqldb.Time
 	err = tx.QueryRow(ctx, `
-		SELECT t.hash, t.generation, l.generation, t.created, t.replaced
+		SELECT t.generation, l.generation, t.created, t.replaced
 		FROM refresh_token t JOIN refresh_token l ON l.device_id = t.device_id AND l.replaced IS NULL WHERE t.hash = $1`, hash).
-		Scan(&t.hash, &t.generation, &t.live, &created, &replaced)
+		Scan(&t.generation, &t.live, &created, &replaced)
 	t.created = created.Time
 	t.replaced = replaced.Time
 	return t, err
