@@ -35,9 +35,10 @@ func selectItems(personID string, accountIDs []string, inputs string) *query {
 }
 
 // favoritedBy returns the SQL condition that a person has marked the result r
-// as a favorite. person is the placeholder of the person's ID.
+// as a favorite. person is the placeholder of the person's ID. For EXISTS,
+// PostgreSQL would read all favorites of the person for a page.
 func favoritedBy(person string) string {
-	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
+	return `coalesce((SELECT TRUE FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id), FALSE)`
 }
 
 func scanItem(row sqldb.Scanner) (i Item, err error) {
