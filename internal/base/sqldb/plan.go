@@ -10,11 +10,13 @@ import (
 // is the settings of the transaction.
 type planKey struct{}
 
-// Settings of a PostgreSQL transaction, as statements after its BEGIN.
+// Settings of a PostgreSQL transaction, as statements after its BEGIN. A sort
+// that cannot be avoided counts as very expensive while enable_sort is off, so
+// that PostgreSQL would spend a long time to compile the query.
 const (
 	reusedPlans = `; SET LOCAL plan_cache_mode = force_generic_plan`
 	indexOrder  = reusedPlans + `; SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off` +
-		`; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off`
+		`; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off`
 )
 
 // WithReusedPlans returns a context for read transactions whose queries have
