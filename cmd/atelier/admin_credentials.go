@@ -143,6 +143,9 @@ func (c auditListCmd) Run(p *program) error {
 		return usageError{fmt.Errorf("--act: %q is neither an audit act nor the prefix of an audit act", c.Act)}
 	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		if f.HasIndexOrder() {
+			ctx = sqldb.WithIndexOrder(ctx)
+		}
 		var all []audit.Record
 		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 			all, err = audit.List(ctx, tx, f)

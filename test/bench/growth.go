@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,8 +38,19 @@ func (b *bench) growth(ctx context.Context) error {
 		}
 		sizes = append(sizes, n)
 	}
-	if err := b.growthOn(ctx, "SQLite", sizes, func() (string, error) { return "", nil }); err != nil {
-		return err
+	databases := strings.Split(b.on, ",")
+	for _, name := range databases {
+		if name != "sqlite" && name != "postgres" {
+			return fmt.Errorf("-on: there is no database %q, only sqlite and postgres", name)
+		}
+	}
+	if slices.Contains(databases, "sqlite") {
+		if err := b.growthOn(ctx, "SQLite", sizes, func() (string, error) { return "", nil }); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(databases, "postgres") {
+		return nil
 	}
 	pg, err := b.startPostgres()
 	if err != nil || pg == nil {
@@ -196,23 +208,31 @@ func listCalls(ctx context.Context, db *sqldb.DB, files blob.Store, f firm, read
 			return err
 		}
 	}
-	inTx := func(do func(tx *sqldb.Tx) error) func() error { return func() error { return db.Read(ctx, do) } }
+	// Pages of lists and reports are read as their services read them.
+	readIn := func(ctx context.Context, do func(tx *sqldb.Tx) error) func() error {
+		return func() error { return db.Read(ctx, do) }
+	}
+	inTx := func(do func(tx *sqldb.Tx) error) func() error { return readIn(ctx, do) }
+	ordered := sqldb.WithIndexOrder(ctx)
 	runs := func(filter run.Filter) func() error {
-		return inTx(func(tx *sqldb.Tx) error {
+		return readIn(ordered, func(tx *sqldb.Tx) error {
 			_, err := run.List(ctx, tx, team, filter, nil, 20)
 			return err
 		})
 	}
 	audits := func(filter audit.Filter) func() error {
 		filter.Limit = 20
-		return inTx(func(tx *sqldb.Tx) error {
+		return readIn(ordered, func(tx *sqldb.Tx) error {
 			_, err := audit.List(ctx, tx, filter)
 			return err
 		})
 	}
-	usage := func(by report.Dimension) func() error {
-		return inTx(func(tx *sqldb.Tx) error {
-			_, err := report.Usage(ctx, tx, report.Query{CompanyID: f.id, From: now.Add(-60 * 24 * time.Hour), Until: now.Add(-30 * 24 * time.Hour)}, []report.Dimension{by}, nil, 20)
+	until := now.Truncate(24 * time.Hour).Add(-30 * 24 * time.Hour)
+	month := report.Query{CompanyID: f.id, From: until.Add(-30 * 24 * time.Hour), Until: until}
+	noons := report.Query{CompanyID: f.id, From: month.From.Add(12 * time.Hour), Until: until.Add(12 * time.Hour)}
+	usage := func(period report.Query, by report.Dimension) func() error {
+		return readIn(sqldb.WithReusedPlans(ctx), func(tx *sqldb.Tx) error {
+			_, err := report.Usage(ctx, tx, period, []report.Dimension{by}, nil, 20)
 			return err
 		})
 	}
@@ -229,8 +249,9 @@ func listCalls(ctx context.Context, db *sqldb.DB, files blob.Store, f firm, read
 		{"library by a rare aspect ratio", list(library.Filter{AspectRatio: "16:9"})},
 		{"library by a rare resolution", list(library.Filter{Resolution: "4K+"})},
 		{"library, favorites", list(library.Filter{Favorited: &yes})},
-		{"library of a month", list(library.Filter{From: now.Add(-200 * 24 * time.Hour), Until: now.Add(-170 * 24 * time.Hour)})},
+		{"library of 100 days", list(library.Filter{From: now.Add(-250 * 24 * time.Hour), Until: now.Add(-150 * 24 * time.Hour)})},
 		{"library, a common word", list(library.Filter{Search: "fox"})},
+		{"library, a rare word", list(library.Filter{Search: "zeppelin"})},
 		{"library, a word that occurs nowhere", list(library.Filter{Search: "submarine"})},
 		{"library, count and scroll marks", func() error {
 			_, _, err := lib.ListMarks(ctx, who, library.Filter{}, 100)
@@ -271,11 +292,13 @@ func listCalls(ctx context.Context, db *sqldb.DB, files blob.Store, f firm, read
 		{"audit log of a company", audits(audit.Filter{CompanyID: f.id})},
 		{"audit log of a person", audits(audit.Filter{PersonID: reader.id})},
 		{"audit log by a rare act", audits(audit.Filter{Acts: []audit.Act{"bench.rare"}})},
-		{"report of a month by day", usage(report.Day)},
-		{"report of a month by team", usage(report.Team)},
-		{"report of a month by person", usage(report.Person)},
-		{"report of runs", inTx(func(tx *sqldb.Tx) error {
-			_, err := report.Runs(ctx, tx, report.Query{CompanyID: f.id, From: now.Add(-60 * 24 * time.Hour), Until: now.Add(-30 * 24 * time.Hour)}, nil, 20)
+		{"report of 30 days by day", usage(month, report.Day)},
+		{"report of 30 days by team", usage(month, report.Team)},
+		{"report of 30 days by person", usage(month, report.Person)},
+		{"report from noon to noon by day", usage(noons, report.Day)},
+		{"report from noon to noon by team", usage(noons, report.Team)},
+		{"report of runs", readIn(sqldb.WithReusedPlans(ctx), func(tx *sqldb.Tx) error {
+			_, err := report.Runs(ctx, tx, month, nil, 20)
 			return err
 		})},
 		{"sweep of files, nothing to do", func() error { return lib.SweepFiles(ctx) }},
@@ -315,12 +338,17 @@ func (f firm) fillGrowth(ctx context.Context, s *server, people []member, j job,
 	if err := db.Write(ctx, func(tx *sqldb.Tx) error { return report.Recount(ctx, tx, f.id) }); err != nil {
 		return err
 	}
+	if db.Pool() != nil { // the server would do it by itself within a minute
+		if _, err := db.Pool().Exec(ctx, `ANALYZE report_sum`); err != nil {
+			return err
+		}
+	}
 	return db.MaintainFiles(ctx)
 }
 
 // growthRows fill the tables, on both databases alike. Every fourth run
 // succeeded with a result. Of the rare things (aspect ratio, resolution,
-// favorite, act in the audit log) there are always ten.
+// word, favorite, act in the audit log) there are always ten.
 var growthRows = []string{
 	`INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 		num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
@@ -328,7 +356,7 @@ var growthRows = []string{
 	WITH RECURSIVE n (i) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {old})
 	SELECT '00000000-0000-7000-8000-' || substr(CAST(1000000000000 + n.i AS TEXT), 2), {id}, p.id, CASE n.i % 2 WHEN 0 THEN '{team}' ELSE p.id END,
 		CASE n.i % 2 WHEN 0 THEN '{team}' END, CASE n.i % 2 WHEN 0 THEN '{company}' END, 'personal_token', 'bench', '', '{tool}', '{hash}', 'image',
-		'{inputs}', 'a red fox in the snow', n.i, 1, '', '', 2, 2, 1, 1, 0, '', CASE WHEN n.i % 8 < 2 THEN 1 ELSE 0 END, 0,
+		'{inputs}', CASE WHEN n.i < 80 THEN 'a red fox in a zeppelin' ELSE 'a red fox in the snow' END, n.i, 1, '', '', 2, 2, 1, 1, 0, '', CASE WHEN n.i % 8 < 2 THEN 1 ELSE 0 END, 0,
 		CASE WHEN n.i % 8 < 2 THEN 'succeeded' ELSE 'cancelled' END, 1, 'bench', FALSE, '', 4, '', '', {first} + n.i * {step}, {first} + n.i * {step} + 100000, {first} + n.i * {step} + 2000000,
 		CASE WHEN n.i % 8 < 2 THEN 1 ELSE 0 END
 	FROM n JOIN bench_person p ON p.i = n.i / 2 % {people}`,

@@ -59,6 +59,7 @@ type bench struct {
 	old    int
 	oldPG  bool
 	rows   string
+	on     string
 	missed []string // names of figures
 	held   time.Duration
 	many   int
@@ -104,6 +105,7 @@ func execute(ctx context.Context) error {
 	flag.IntVar(&b.old, "old", 1_000_000, "old runs of the parts history and reports")
 	flag.BoolVar(&b.oldPG, "old-postgres", false, "do the parts history and reports on PostgreSQL as well")
 	flag.StringVar(&b.rows, "rows", "1000,100000", "numbers of old runs that the part growth compares, in ascending order")
+	flag.StringVar(&b.on, "on", "sqlite,postgres", "databases of the part growth")
 	flag.DurationVar(&b.held, "held", time.Minute, "how long the part capacity holds each load")
 	flag.IntVar(&b.many, "devices", 10_000, "polling devices of the part capacity")
 	flag.IntVar(&b.open, "streams", 1000, "event streams of the part capacity")

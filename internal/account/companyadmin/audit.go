@@ -21,6 +21,9 @@ import (
 // selects, newest first.
 func (s *Companies) ListAuditRecords(ctx context.Context, caller principal.Principal, companyID string, f audit.Filter) (all []audit.Record, err error) {
 	f.CompanyID = companyID
+	if f.HasIndexOrder() {
+		ctx = sqldb.WithIndexOrder(ctx)
+	}
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = audit.List(ctx, tx, f)
 		return err

@@ -136,6 +136,15 @@ type Filter struct {
 	Limit       int       // the maximum number of records; 0 returns none
 }
 
+// HasIndexOrder reports whether indexes have the records that the filter selects
+// in the order of List (see sqldb.WithIndexOrder).
+func (f Filter) HasIndexOrder() bool {
+	if f.CompanyID == "" && f.PersonID == "" {
+		return len(f.Acts) <= maxActParts
+	}
+	return len(f.Acts) == 0 && (f.CompanyID == "" || f.PersonID == "")
+}
+
 // List returns the records that match the filter, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, f Filter) ([]Record, error) {
 	rows, err := listRows(ctx, tx, f)

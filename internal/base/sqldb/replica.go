@@ -210,8 +210,7 @@ func (r *replica) runView(ctx context.Context, db *DB, fn func(*Tx) error) error
 	defer db.spendBudget(ctx, db.now())
 	limited, cancel := context.WithTimeout(ctx, db.limitOf(ctx)/2)
 	defer cancel()
-	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return runTransactionOn(ctx, limited, r.pool, opts, func(ptx pgx.Tx) error {
+	return runTransactionOn(ctx, limited, r.pool, readOptions(ctx), func(ptx pgx.Tx) error {
 		tx := db.readTx()
 		tx.pgx = ptx
 		return fn(tx)

@@ -222,10 +222,9 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	if db.lite != nil {
 		return classifyError(db.lite.runView(ctx, db.limitOf(ctx), db.readTx(), fn))
 	}
-	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	limited, cancel := db.boundContext(ctx)
 	defer cancel()
-	return classifyError(db.runTransaction(ctx, limited, opts, func(ptx pgx.Tx) error {
+	return classifyError(db.runTransaction(ctx, limited, readOptions(ctx), func(ptx pgx.Tx) error {
 		tx := db.readTx()
 		tx.pgx = ptx
 		return fn(tx)

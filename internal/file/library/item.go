@@ -77,6 +77,19 @@ func (f Filter) normalize(p principal.Principal) (_ Filter, isEmpty bool, err er
 	return f, isEmpty || len(p.AccountIDs()) == 0, nil
 }
 
+// hasIndexOrder reports whether an index has the items of an account that the
+// filter selects in the order of the list. The items of a search are in the
+// order of the index that has all items.
+func (f Filter) hasIndexOrder() bool {
+	conditions := 0
+	for _, isSet := range []bool{f.Type != "", len(f.ToolIDs) > 0, f.AspectRatio != "", f.Resolution != ""} {
+		if isSet {
+			conditions++
+		}
+	}
+	return conditions <= 1 && len(f.ToolIDs) <= 1 && f.Favorited == nil
+}
+
 // errNoItem is the error for items of other accounts, deleted items, and IDs
 // that never existed. It is the same for all, so that clients cannot
 // distinguish them.
@@ -91,6 +104,9 @@ func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter
 		return nil, err
 	}
 
+	if f.hasIndexOrder() {
+		ctx = sqldb.WithIndexOrder(ctx)
+	}
 	err = sqldb.ReadList(ctx, l.DB, after == nil, func(tx *sqldb.Tx) error {
 		all = nil
 		// There is one query per account: each uses an index in list order,

@@ -35,9 +35,10 @@ func selectItems(personID string, accountIDs []string, inputs string) *query {
 }
 
 // favoritedBy returns the SQL condition that a person has marked the result r
-// as a favorite. person is the placeholder of the person's ID.
+// as a favorite. person is the placeholder of the person's ID. For EXISTS,
+// PostgreSQL would read all favorites of the person for a page.
 func favoritedBy(person string) string {
-	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
+	return `coalesce((SELECT TRUE FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id), FALSE)`
 }
 
 func scanItem(row sqldb.Scanner) (i Item, err error) {
@@ -89,6 +90,19 @@ func (q *query) appendFilter(personID string, f Filter) {
 	}
 }
 
+// appendAfter appends the condition that the result r comes after a position in
+// the order of the filter. It appends nothing if the position is nil.
+func (q *query) appendAfter(f Filter, after *Cursor) {
+	if after == nil {
+		return
+	}
+	comparison := ` < `
+	if f.OldestFirst {
+		comparison = ` > `
+	}
+	q.appendText(` AND (r.created, r.id)`, comparison, `(`, q.args.Add(after.Created.UnixMicro()), `, `, q.args.Add(after.ID), `)`)
+}
+
 // sqlOrder returns the order of a list of results r.
 func (f Filter) sqlOrder() string {
 	if f.OldestFirst {
@@ -108,14 +122,7 @@ var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 func queryItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs []string, f Filter, after *Cursor, limit int) ([]Item, error) {
 	q := selectItems(personID, accountIDs, `''`)
 	q.appendFilter(personID, f)
-	if after != nil {
-		comparison := ` < `
-		if f.OldestFirst {
-			comparison = ` > `
-		}
-		q.appendText(` AND (r.created, r.id)`, comparison, `(`, q.args.Add(after.Created.UnixMicro()), `, `, q.args.Add(after.ID), `)`)
-	}
-
+	q.appendAfter(f, after)
 	q.appendText(` ORDER BY `, f.sqlOrder(), ` LIMIT `, q.args.Add(limit))
 	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
 }
@@ -198,11 +205,13 @@ func setSearchText(ctx context.Context, tx *sqldb.Tx, id, text string) error {
 	return err
 }
 
-// countItems returns the number of items of accounts that a filter selects.
-func countItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs []string, f Filter) (n int64, err error) {
+// countItems returns the number of items of accounts that a filter selects and
+// that come after a position, or of all if after is nil.
+func countItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs []string, f Filter, after *Cursor) (n int64, err error) {
 	q := &query{}
 	q.appendText(`SELECT count(*) FROM result r WHERE r.deleted IS NULL AND r.account_id IN `, sqldb.AddList(&q.args, accountIDs))
 	q.appendFilter(personID, f)
+	q.appendAfter(f, after)
 	err = tx.QueryRow(ctx, q.text.String(), q.args...).Scan(&n)
 	return n, err
 }
@@ -214,15 +223,16 @@ type numberedItem struct {
 }
 
 // markedItems returns the first items of sections of a list, and the last item
-// of each full section, in the order of the list. Sections have every items.
-func markedItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs []string, f Filter, every int64) ([]numberedItem, error) {
+// of each full section, in the order of the list. Sections have every items. It
+// returns at most limit items.
+func markedItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs []string, f Filter, every, limit int64) ([]numberedItem, error) {
 	q := &query{}
 	q.appendText(`
 		SELECT place - 1, created, id FROM (
 			SELECT r.created, r.id, row_number() OVER (ORDER BY `, f.sqlOrder(), `) AS place
 			FROM result r WHERE r.deleted IS NULL AND r.account_id IN `, sqldb.AddList(&q.args, accountIDs))
 	q.appendFilter(personID, f)
-	q.appendText(`) AS numbered WHERE place % `, q.args.Add(every), ` <= 1 ORDER BY place`)
+	q.appendText(`) AS numbered WHERE place % `, q.args.Add(every), ` <= 1 ORDER BY place LIMIT `, q.args.Add(limit))
 	return sqldb.All(ctx, tx, q.text.String(), q.args, func(row sqldb.Scanner) (n numberedItem, err error) {
 		var created sqldb.Time
 		err = row.Scan(&n.index, &created, &n.cursor.ID)

@@ -170,7 +170,7 @@ func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accoun
 	if !canSee(p, accountID) {
 		return nil, errNoAccount
 	}
-	err = sqldb.ReadList(ctx, l.DB, after == nil, func(tx *sqldb.Tx) (err error) {
+	err = sqldb.ReadList(sqldb.WithIndexOrder(ctx), l.DB, after == nil, func(tx *sqldb.Tx) (err error) {
 		all, err = asset.Uploads(ctx, tx, accountID, medium, after, limit)
 		return err
 	})

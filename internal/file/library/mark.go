@@ -31,15 +31,32 @@ func (l *Library) ListMarks(ctx context.Context, p principal.Principal, f Filter
 	var ends []numberedItem
 	step := every
 	err = l.DB.ReadStale(ctx, func(tx *sqldb.Tx) (err error) {
-		total, err = countItems(ctx, tx, p.PersonID, p.AccountIDs(), f)
+		// Most lists are numbered once. The items after the last marked one are
+		// less than a section.
+		step = every
+		ends, err = markedItems(ctx, tx, p.PersonID, p.AccountIDs(), f, step, 2*maxMarks+1)
 		if err != nil {
 			return err
 		}
+		if len(ends) == 0 {
+			total = 0
+			return nil
+		}
+		if len(ends) <= 2*maxMarks {
+			last := ends[len(ends)-1]
+			rest, err := countItems(ctx, tx, p.PersonID, p.AccountIDs(), f, &last.cursor)
+			total = last.index + 1 + rest
+			return err
+		}
 
-		for step = every; total > step*maxMarks; {
+		total, err = countItems(ctx, tx, p.PersonID, p.AccountIDs(), f, nil)
+		if err != nil {
+			return err
+		}
+		for total > step*maxMarks {
 			step *= 2
 		}
-		ends, err = markedItems(ctx, tx, p.PersonID, p.AccountIDs(), f, step)
+		ends, err = markedItems(ctx, tx, p.PersonID, p.AccountIDs(), f, step, 2*maxMarks)
 		return err
 	})
 

@@ -121,7 +121,7 @@ func (l *Library) sweepBatches(ctx context.Context, d *blobDeletion,
 	find func(tx *sqldb.Tx, last string) ([]string, error), remove func(tx *sqldb.Tx, ids []string) (keys []string, err error)) error {
 	for last := ""; ; {
 		var found []string
-		err := l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		err := l.DB.Read(sqldb.WithIndexOrder(ctx), func(tx *sqldb.Tx) (err error) {
 			found, err = find(tx, last)
 			return err
 		})

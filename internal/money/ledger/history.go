@@ -46,7 +46,7 @@ type Day struct {
 // left out. after is the position of the last entry of the previous page, or
 // nil for the first page.
 func (h *History) ListEntries(ctx context.Context, accountID string, p Period, after *Cursor, limit int) (page []HistoryEntry, err error) {
-	err = h.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err = h.DB.Read(sqldb.WithIndexOrder(ctx), func(tx *sqldb.Tx) error {
 		page, err = listHistory(ctx, tx, accountID, p, after, limit)
 		return err
 	})
@@ -58,7 +58,7 @@ func (h *History) ListEntries(ctx context.Context, accountID string, p Period, a
 func (h *History) ListDays(ctx context.Context, accountID string, p Period) (days []Day, err error) {
 	var sums map[int64]Day
 	var balance int64
-	err = h.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+	err = h.DB.Read(sqldb.WithReusedPlans(ctx), func(tx *sqldb.Tx) (err error) {
 		if balance, err = balanceAt(ctx, tx, accountID, p.From); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func (s *Service) ReadRunRows(ctx context.Context, r *Request, after *Cursor, li
 // readPage calls fillIn on the request and then the function do, in one read
 // transaction, which may see the database of a few seconds ago.
 func (s *Service) readPage(ctx context.Context, r *Request, do func(*sqldb.Tx) error) error {
-	return s.DB.ReadStale(ctx, func(tx *sqldb.Tx) error {
+	return s.DB.ReadStale(sqldb.WithReusedPlans(ctx), func(tx *sqldb.Tx) error {
 		if err := r.fillIn(ctx, tx); err != nil {
 			return err
 		}

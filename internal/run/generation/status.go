@@ -156,6 +156,9 @@ func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit st
 // ListRuns returns at most limit runs of an account, newest first, starting
 // after the cursor.
 func (s *Service) ListRuns(ctx context.Context, accountID string, f run.Filter, after *run.Cursor, limit int) (all []Record, err error) {
+	if f.HasIndexOrder() {
+		ctx = sqldb.WithIndexOrder(ctx)
+	}
 	err = sqldb.ReadList(ctx, s.DB, after == nil, func(tx *sqldb.Tx) error {
 		runs, err := run.List(ctx, tx, accountID, f, after, limit)
 		if err != nil {

@@ -235,6 +235,10 @@ type Filter struct {
 	ToolID string
 }
 
+// HasIndexOrder reports whether an index has the runs of an account that the
+// filter selects in the order of List (see sqldb.WithIndexOrder).
+func (f Filter) HasIndexOrder() bool { return f.Status == "" || f.ToolID == "" }
+
 // Cursor is the position of a run in lists sorted by creation time and id.
 type Cursor struct {
 	Created time.Time
