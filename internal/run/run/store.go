@@ -186,16 +186,20 @@ func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since 
 	return tokens, err
 }
 
-// Position returns the position of a queued run among all queued runs of its
-// engine, by creation time. It is only an estimate, because scheduling is fair
-// among people and not by creation time. The count stops at 1000, since greater
-// numbers do not matter to people.
-func Position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT count(*) FROM (
-			SELECT 1 AS one FROM run WHERE engine = $1 AND stage = 'queued' AND (created, id) < ($2, $3) LIMIT 1000) AS before`,
-		r.Engine, sqldb.At(r.Created), r.ID).Scan(&n)
-	return n + 1, err
+// Positions returns the positions of queued runs among all queued runs of their
+// engines, by creation time, by run id. They are only estimates, because
+// scheduling is fair among people and not by creation time. The count stops at
+// 1000, since greater numbers do not matter to people.
+func Positions(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string]int64, error) {
+	if len(runIDs) == 0 {
+		return nil, nil
+	}
+
+	placeholders, args := sqldb.In(runIDs)
+	return sqldb.Map[string, int64](ctx, tx, `
+		SELECT r.id, 1 + (SELECT count(*) FROM (
+			SELECT 1 AS one FROM run b WHERE b.engine = r.engine AND b.stage = 'queued' AND (b.created, b.id) < (r.created, r.id) LIMIT 1000) AS before)
+		FROM run r WHERE r.id IN `+placeholders, args)
 }
 
 // Outputs returns the results of runs by run id, in the order in which they
