@@ -107,7 +107,11 @@ func (s *spread) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 		return "", err
 	}
 	args, opts := riverArgs(j)
-	res, err := s.client.InsertTx(ctx, tx.PGX(), args, opts)
+	pgtx, err := tx.PGX(ctx)
+	if err != nil {
+		return "", fmt.Errorf("add %s job: %w", j.Kind, err)
+	}
+	res, err := s.client.InsertTx(ctx, pgtx, args, opts)
 	if err != nil {
 		return "", fmt.Errorf("add %s job: %w", j.Kind, err)
 	}

@@ -214,7 +214,10 @@ func (r *replica) runView(ctx context.Context, db *DB, fn func(*Tx) error) error
 	return runTransactionOn(ctx, limited, r.pool, opts, func(ptx pgx.Tx) error {
 		tx := db.readTx()
 		tx.pgx = ptx
-		return fn(tx)
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return tx.Flush(ctx)
 	})
 }
 

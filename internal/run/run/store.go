@@ -54,21 +54,21 @@ func scanRun(row sqldb.Scanner) (r Run, err error) {
 }
 
 func insertRun(ctx context.Context, tx *sqldb.Tx, r Run) error {
-	_, err := tx.Exec(ctx, `
+	return tx.DeferExec(ctx, `
 		INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 			num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month,
 			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created, seal, head_start)
 		VALUES ($1, $2, $3, $4, nullif($5, ''), (SELECT company_id FROM team WHERE id = $5), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
 			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24, $25, $26)`,
-		r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
-		r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated/time.Second), int64(r.PollAfter/time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
-		sqldb.At(tx.Now), r.sealedHash(tx), r.HeadStart.Microseconds())
-	return err
+		[]any{
+			r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
+			r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated / time.Second), int64(r.PollAfter / time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
+			sqldb.At(tx.Now), r.sealedHash(tx), r.HeadStart.Microseconds(),
+		}, nil)
 }
 
 func insertInput(ctx context.Context, tx *sqldb.Tx, runID string, in Input) error {
-	_, err := tx.Exec(ctx, `INSERT INTO run_input (run_id, field, place, asset_id) VALUES ($1, $2, $3, $4)`, runID, in.Field, int64(in.Index), in.AssetID)
-	return err
+	return tx.DeferExec(ctx, `INSERT INTO run_input (run_id, field, place, asset_id) VALUES ($1, $2, $3, $4)`, []any{runID, in.Field, int64(in.Index), in.AssetID}, nil)
 }
 
 func listInputs(ctx context.Context, tx *sqldb.Tx, runID string) ([]Input, error) {
