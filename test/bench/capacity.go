@@ -50,7 +50,7 @@ func (b *bench) capacity(ctx context.Context) error {
 			return err
 		}
 		all := s.creates(people, j)
-		if err := b.holdRate("creates accepted, while a worker executes them", all); err != nil {
+		if err := b.holdRate(s, "creates accepted, while a worker executes them", all); err != nil {
 			return err
 		}
 		polls, err := createPolls(s.target, all)
@@ -60,7 +60,7 @@ func (b *bench) capacity(ctx context.Context) error {
 		if err := b.waitForEnd(ctx, s); err != nil {
 			return err
 		}
-		if err := b.holdRate("polls of ended runs", polls); err != nil {
+		if err := b.holdRate(s, "polls of ended runs", polls); err != nil {
 			return err
 		}
 		if err := b.pollDevices(ctx, s, polls); err != nil {
@@ -75,16 +75,25 @@ func (b *bench) capacity(ctx context.Context) error {
 
 // holdRate sends requests as fast as they are answered, for as long as the flag
 // held says, and prints the rate and the times.
-func (b *bench) holdRate(what string, all []target) error {
+func (b *bench) holdRate(s *server, what string, all []target) error {
 	requests := make([][]byte, len(all))
 	for i, t := range all {
 		requests[i] = t.request()
+	}
+	before, err := b.readProcessors(s)
+	if err != nil {
+		return err
 	}
 	rate, took, err := measure(all[0].address, requests, newRota(len(all)), b.held)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	fmt.Printf("%9.0f a second, held for %v on %d connections (PostgreSQL with fsync, everything on)\n", rate, b.held, connections)
+	after, err := b.readProcessors(s)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%9.0f a second, held for %v on %d connections (PostgreSQL with fsync, everything on)\n          %s\n",
+		rate, b.held, connections, after.perAnswer(before, len(took)))
 	times(what, "answers", took)
 	return nil
 }
@@ -143,6 +152,9 @@ func createPolls(server target, creates []target) ([]target, error) {
 	return polls, group.Wait()
 }
 
+// endLimit is how long waitForEnd waits at most.
+const endLimit = 15 * time.Minute
+
 // waitForEnd waits until no run waits or is executed.
 func (b *bench) waitForEnd(ctx context.Context, s *server) error {
 	db, err := sqldb.Open(ctx, s.databaseURL(), sqldb.Options{MaxConns: 2, Now: time.Now})
@@ -150,10 +162,13 @@ func (b *bench) waitForEnd(ctx context.Context, s *server) error {
 		return err
 	}
 	defer db.Close()
-	for {
+	for end := time.Now().Add(endLimit); ; {
 		var n int64
 		if err := db.QueryRow(ctx, `SELECT count(*) FROM run WHERE stage IN ('queued', 'running')`).Scan(&n); err != nil || n == 0 {
 			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d runs have not ended after %v", n, endLimit)
 		}
 		select {
 		case <-ctx.Done():
@@ -223,8 +238,11 @@ func (b *bench) pollDevices(ctx context.Context, s *server, polls []target) erro
 	return nil
 }
 
-// openStreams opens event streams of runs that wait, and reads the first event
-// of each.
+// streamLimit is how long an event stream may take to begin.
+const streamLimit = time.Minute
+
+// openStreams polls runs that have not ended, as fast as polls are answered, and
+// then opens an event stream of each and reads its first event.
 func (b *bench) openStreams(ctx context.Context, s *server, people []member) error {
 	j, err := s.job(people[0].token, "Noop", `{"script": "[{\"wait\": \"10m\"}]"}`)
 	if err != nil {
@@ -232,6 +250,9 @@ func (b *bench) openStreams(ctx context.Context, s *server, people []member) err
 	}
 	polls, err := createPolls(s.target, s.creates(people[:b.open], j))
 	if err != nil {
+		return err
+	}
+	if err := b.holdRate(s, "polls of runs that have not ended", polls); err != nil {
 		return err
 	}
 	before, err := memoryOf(s.process.Pid, "VmRSS")
@@ -254,6 +275,9 @@ func (b *bench) openStreams(ctx context.Context, s *server, people []member) err
 		wires = append(wires, w)
 		t.path += "/events"
 		begin := time.Now()
+		if err := c.SetDeadline(begin.Add(streamLimit)); err != nil {
+			return err
+		}
 		if _, err := w.Write(t.request()); err != nil {
 			return err
 		}

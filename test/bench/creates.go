@@ -103,7 +103,7 @@ func (b *bench) createsOn(ctx context.Context, where, database string) error {
 	var replayed atomic.Int64
 	program := posting(fmt.Sprintf("POST /generate (%d people, no worker, %s)", len(people), where), s.creates(people, j))
 	bare := replaying(ctx, fmt.Sprintf("its %d statements through the driver, %d at once", len(all), connections), driver, people, &replayed)
-	if err := b.compare("creates/s", program, bare, 0.5); err != nil {
+	if err := b.compare("creates/s", program, bare, 0.7); err != nil {
 		return err
 	}
 	// What was replayed must have been creates: the rows are there and nothing

@@ -4,6 +4,7 @@
 //	go run ./test/bench                       everything, some minutes
 //	go run ./test/bench -only creates,status  parts of it
 //	go run ./test/bench -only growth -rows 1000,100000,10000000
+//	go run ./test/bench -only capacity,nodes -short   a minute or two, to see that it works
 //
 // A figure that misses its target is marked and named again at the end; the
 // command fails only where something could not be measured.
@@ -84,6 +85,7 @@ var parts = []struct {
 	{"reports", (*bench).reports},
 	{"calls", (*bench).calls},
 	{"capacity", (*bench).capacity},
+	{"nodes", (*bench).nodes},
 	{"workers", (*bench).workers},
 	{"claims", (*bench).claims},
 	{"memory", (*bench).memory},
@@ -101,16 +103,20 @@ func execute(ctx context.Context) error {
 	only := flag.String("only", strings.Join(names, ","), "parts to measure")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds of each side") // short ones that take turns: the machine is never the same for long
 	flag.DurationVar(&b.span, "span", time.Second, "length of a round")
-	flag.IntVar(&b.people, "people", 2048, "people who create runs, a multiple of 16")
+	flag.IntVar(&b.people, "people", 2048, "people who create runs, a multiple of 16, at least 64")
 	flag.IntVar(&b.old, "old", 1_000_000, "old runs of the parts history and reports")
 	flag.BoolVar(&b.oldPG, "old-postgres", false, "do the parts history and reports on PostgreSQL as well")
 	flag.StringVar(&b.rows, "rows", "1000,100000", "numbers of old runs that the part growth compares, in ascending order")
 	flag.StringVar(&b.on, "on", "sqlite,postgres", "databases of the part growth")
 	flag.DurationVar(&b.held, "held", time.Minute, "how long the part capacity holds each load")
-	flag.IntVar(&b.many, "devices", 10_000, "polling devices of the part capacity")
-	flag.IntVar(&b.open, "streams", 1000, "event streams of the part capacity")
+	flag.IntVar(&b.many, "devices", 10_000, "polling devices of the part capacity, a multiple of 16")
+	flag.IntVar(&b.open, "streams", 1008, "event streams of the part capacity, a multiple of 16")
+	short := flag.Bool("short", false, "few rounds, people, devices and streams, for seconds only: to see that the command works, not to measure")
 	flag.Parse()
-	if flag.NArg() > 0 || b.rounds < 1 || b.people < connections || b.people%connections != 0 || b.many < connections || b.many%connections != 0 || b.open < 1 || b.open > b.many {
+	if *short {
+		b.rounds, b.people, b.held, b.many, b.open = 3, 256, 8*time.Second, 160, 16
+	}
+	if flag.NArg() > 0 || b.rounds < 1 || b.people < 4*connections || b.people%connections != 0 || b.many < connections || b.many%connections != 0 || b.open < connections || b.open%connections != 0 || b.open > b.many {
 		return errors.New("wrong flags; see -help")
 	}
 	chosen := strings.Split(*only, ",")

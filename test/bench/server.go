@@ -32,7 +32,7 @@ type server struct {
 	binary, dir string
 	env         []string
 	process     *os.Process
-	ended       chan struct{}
+	ended       <-chan struct{}
 }
 
 // data is the folder of what the server keeps.
@@ -154,8 +154,9 @@ func (s *server) read(token, path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// start starts a process and waits for the line that says it is ready.
-func start(cmd *exec.Cmd, prefix string) (url string, ended chan struct{}, err error) {
+// start starts a process and waits for the line that says it is ready. If
+// there is no such line, the process is ended.
+func start(cmd *exec.Cmd, prefix string) (url string, ended <-chan struct{}, err error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", nil, err
@@ -165,20 +166,22 @@ func start(cmd *exec.Cmd, prefix string) (url string, ended chan struct{}, err e
 	}
 	line := make([]byte, 256)
 	n, err := out.Read(line)
-	exit := make(chan struct{}) // a failure below sets the result to nil
+	done := make(chan struct{})
 	go func() {
 		io.Copy(io.Discard, out)
 		cmd.Wait()
-		close(exit)
+		close(done)
 	}()
+	url, ok := strings.CutPrefix(strings.TrimSpace(string(line[:n])), prefix)
+	if err == nil && !ok {
+		err = fmt.Errorf("unexpected %q", line[:n])
+	}
 	if err != nil {
+		_ = cmd.Process.Kill() // it may have ended by itself
+		<-done
 		return "", nil, err
 	}
-	url, ok := strings.CutPrefix(strings.TrimSpace(string(line[:n])), prefix)
-	if !ok {
-		return "", nil, fmt.Errorf("unexpected %q", line[:n])
-	}
-	return url, exit, nil
+	return url, done, nil
 }
 
 // serveBare starts a second process that does nothing but write the bytes.

@@ -55,6 +55,15 @@ func (l *local) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 	return id, nil
 }
 
+func (l *local) AddAll(ctx context.Context, tx *sqldb.Tx, jobs []Job) error {
+	for _, j := range jobs {
+		if _, err := l.Add(ctx, tx, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *local) Ping(ctx context.Context) error { return readTable(ctx, l.db) }
 
 func (l *local) Run(ctx context.Context, handlers []Handler) error {

@@ -71,6 +71,10 @@ type Queue interface {
 	// instead.
 	Add(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error)
 
+	// AddAll adds several jobs, like Add. On PostgreSQL it needs one statement
+	// for all of them.
+	AddAll(ctx context.Context, tx *sqldb.Tx, jobs []Job) error
+
 	// Run runs the jobs of the handlers' kinds until ctx ends. Then it starts
 	// no more jobs and waits up to Options.Drain for the running jobs. It
 	// cancels the contexts of jobs that run longer and puts these jobs back

@@ -107,11 +107,36 @@ func (s *spread) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 		return "", err
 	}
 	args, opts := riverArgs(j)
-	res, err := s.client.InsertTx(ctx, tx.PGX(), args, opts)
+	pgtx, err := tx.PGX(ctx)
+	if err != nil {
+		return "", fmt.Errorf("add %s job: %w", j.Kind, err)
+	}
+	res, err := s.client.InsertTx(ctx, pgtx, args, opts)
 	if err != nil {
 		return "", fmt.Errorf("add %s job: %w", j.Kind, err)
 	}
 	return strconv.FormatInt(res.Job.ID, 10), nil
+}
+
+func (s *spread) AddAll(ctx context.Context, tx *sqldb.Tx, jobs []Job) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	all := make([]river.InsertManyParams, len(jobs))
+	for i, j := range jobs {
+		if err := j.validate(); err != nil {
+			return err
+		}
+		all[i].Args, all[i].InsertOpts = riverArgs(j)
+	}
+	pgtx, err := tx.PGX(ctx)
+	if err == nil {
+		_, err = s.client.InsertManyTx(ctx, pgtx, all)
+	}
+	if err != nil {
+		return fmt.Errorf("add %d jobs: %w", len(jobs), err)
+	}
+	return nil
 }
 
 func (s *spread) Ping(ctx context.Context) error { return readTable(ctx, s.db) }

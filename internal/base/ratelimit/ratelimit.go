@@ -176,13 +176,13 @@ func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left i
 	if full, err = Peek(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
 		return 0, full, err
 	}
+	counts, err := countWindows(ctx, tx, key.Name, windows)
+	if err != nil {
+		return 0, Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
+	}
 	left = math.MaxInt
-	for _, w := range windows {
-		n, _, err := countWindow(ctx, tx, key.Name, w)
-		if err != nil {
-			return 0, Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
-		}
-		left = min(left, w.Max-n)
+	for i, w := range windows {
+		left = min(left, w.Max-counts[i].n)
 	}
 	return left, Refusal{}, nil
 }
@@ -226,15 +226,16 @@ func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Roo
 	if err := validateWindows(key, windows); err != nil {
 		return nil, err
 	}
+	counts, err := countWindows(ctx, tx, key.Name, windows)
+	if err != nil {
+		return nil, fmt.Errorf("rate limit %s: %w", key.Name, err)
+	}
 	rooms := make([]Room, len(windows))
 	for i, w := range windows {
-		n, first, err := countWindow(ctx, tx, key.Name, w)
-		if err != nil {
-			return nil, fmt.Errorf("rate limit %s: %w", key.Name, err)
-		}
-		rooms[i] = Room{Left: max(w.Max-n, 0), Reset: w.Span}
-		if n > 0 && first.Before(tx.Now) {
-			rooms[i].Reset = first.Add(w.Span).Sub(tx.Now)
+		c := counts[i]
+		rooms[i] = Room{Left: max(w.Max-c.n, 0), Reset: w.Span}
+		if c.n > 0 && c.first.Before(tx.Now) {
+			rooms[i].Reset = c.first.Add(w.Span).Sub(tx.Now)
 		}
 	}
 	return rooms, nil

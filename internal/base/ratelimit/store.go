@@ -3,18 +3,19 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"atelier/internal/base/sqldb"
 )
 
 // lockKey locks the key until the transaction ends, so that concurrent callers
-// wait, and stores the key's subject.
+// wait, and stores the key's subject. It does so together with the next
+// statement, which must be the one that reads the events.
 func lockKey(ctx context.Context, tx *sqldb.Tx, key Key) error {
-	_, err := tx.Exec(ctx, `
+	return tx.DeferExec(ctx, `
 		INSERT INTO rate_key (key, last, subject) VALUES ($1, $2, $3)
-		ON CONFLICT (key) DO UPDATE SET last = excluded.last, subject = excluded.subject`, key.Name, sqldb.At(tx.Now), key.Subject)
-	return err
+		ON CONFLICT (key) DO UPDATE SET last = excluded.last, subject = excluded.subject`, []any{key.Name, sqldb.At(tx.Now), key.Subject}, nil)
 }
 
 // oldestOfFull reports whether the window is full. If it is, at is the time of
@@ -25,12 +26,29 @@ func oldestOfFull(ctx context.Context, tx *sqldb.Tx, key string, w Window) (at t
 	return oldest.Time, full, err
 }
 
-// countWindow returns the number of events in the window and the time of the
-// oldest one.
-func countWindow(ctx context.Context, tx *sqldb.Tx, key string, w Window) (n int, first time.Time, err error) {
-	var t sqldb.Time
-	err = tx.QueryRow(ctx, `SELECT count(*), min(at) FROM rate_log WHERE key = $1 AND at > $2`, key, sqldb.At(tx.Now.Add(-w.Span))).Scan(&n, &t)
-	return n, t.Time, err
+// windowCount is the number of events in a window and the time of the oldest
+// one.
+type windowCount struct {
+	n     int
+	first sqldb.Time
+}
+
+// countWindows counts the events in each of the windows.
+func countWindows(ctx context.Context, tx *sqldb.Tx, key string, windows []Window) ([]windowCount, error) {
+	counts := make([]windowCount, len(windows))
+	args := sqldb.Args{key}
+	var columns []string
+	var dest []any
+	longest := windows[0].Span
+	for i, w := range windows {
+		inside := `CASE WHEN at > ` + args.Add(sqldb.At(tx.Now.Add(-w.Span))) + ` THEN at END`
+		columns = append(columns, `count(`+inside+`), min(`+inside+`)`)
+		dest = append(dest, &counts[i].n, &counts[i].first)
+		longest = max(longest, w.Span)
+	}
+	query := `SELECT ` + strings.Join(columns, `, `) + ` FROM rate_log WHERE key = $1 AND at > ` + args.Add(sqldb.At(tx.Now.Add(-longest)))
+	err := tx.QueryRow(ctx, query, args...).Scan(dest...)
+	return counts, err
 }
 
 // countSince returns the number of events younger than span and the time of the
@@ -42,8 +60,7 @@ func countSince(ctx context.Context, tx *sqldb.Tx, key string, span time.Duratio
 }
 
 func insertEvent(ctx context.Context, tx *sqldb.Tx, id, key string) error {
-	_, err := tx.Exec(ctx, `INSERT INTO rate_log (id, key, at) VALUES ($1, $2, $3)`, id, key, sqldb.At(tx.Now))
-	return err
+	return tx.DeferExec(ctx, `INSERT INTO rate_log (id, key, at) VALUES ($1, $2, $3)`, []any{id, key, sqldb.At(tx.Now)}, nil)
 }
 
 // ReturnEvent deletes an event that Take recorded, so that it no longer counts.

@@ -213,7 +213,10 @@ func (r *replica) runView(ctx context.Context, db *DB, fn func(*Tx) error) error
 	return runTransactionOn(ctx, limited, r.pool, readOptions(ctx), func(ptx pgx.Tx) error {
 		tx := db.readTx()
 		tx.pgx = ptx
-		return fn(tx)
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return tx.Flush(ctx)
 	})
 }
 

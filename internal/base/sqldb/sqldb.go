@@ -227,7 +227,10 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	return classifyError(db.runTransaction(ctx, limited, readOptions(ctx), func(ptx pgx.Tx) error {
 		tx := db.readTx()
 		tx.pgx = ptx
-		return fn(tx)
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return tx.Flush(ctx)
 	}))
 }
 
@@ -273,6 +276,9 @@ func (db *DB) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 		}
 		tx.Now = db.Now()
 		err := fn(tx)
+		if err == nil {
+			err = tx.Flush(ctx)
+		}
 		if err != nil && ptx.Conn().IsClosed() && tx.limited.Err() == nil && ctx.Err() == nil {
 			return interruptedError{err}
 		}
@@ -304,14 +310,15 @@ type Tx struct {
 	pgx       pgx.Tx
 	lite      liteTx
 	committed []func()
+	deferred  []deferred // statements that have not been sent yet; see pipeline.go
 	trace     func(query string, args []any)
 	sealKey   []byte
 	limited   context.Context // on PostgreSQL, ends at the time limit of the operation
 }
 
 // PGX returns the underlying PostgreSQL transaction, or nil on SQLite. It is
-// only for River.
-func (tx *Tx) PGX() pgx.Tx { return tx.pgx }
+// only for River. It sends the deferred statements first.
+func (tx *Tx) PGX(ctx context.Context) (pgx.Tx, error) { return tx.pgx, tx.Flush(ctx) }
 
 // AdvanceNow sets Now to a later time. It is for a transaction that has waited
 // for a lock: its rows must not have an earlier time than the rows of the
@@ -330,8 +337,17 @@ func (tx *Tx) AfterCommit(fn func()) { tx.committed = append(tx.committed, fn) }
 
 // Exec runs a statement and returns the number of affected rows.
 func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	if tx.trace != nil {
-		tx.trace(query, args)
+	tx.traceStatement(query, args)
+	if len(tx.deferred) > 0 {
+		results, err := tx.sendDeferred(ctx, query, args)
+		if err != nil {
+			return 0, err
+		}
+		tag, err := results.Exec()
+		if closed := results.Close(); err == nil {
+			err = closed
+		}
+		return tag.RowsAffected(), err
 	}
 	if tx.pgx != nil {
 		tag, err := tx.pgx.Exec(ctx, query, args...)
@@ -346,8 +362,13 @@ func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error
 
 // QueryRow runs a query that returns at most one row.
 func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
-	if tx.trace != nil {
-		tx.trace(query, args)
+	tx.traceStatement(query, args)
+	if len(tx.deferred) > 0 {
+		results, err := tx.sendDeferred(ctx, query, args)
+		if err != nil {
+			return Row{err: classifyError(err)}
+		}
+		return Row{from: batchRow{results}}
 	}
 	if tx.pgx != nil {
 		return Row{from: tx.pgx.QueryRow(ctx, query, args...)}
@@ -386,8 +407,21 @@ func (r Row) Scan(dest ...any) error {
 // EachRow runs a query and calls scan with every row, in order. scan must not
 // use tx, because PostgreSQL is still sending rows on the same connection.
 func (tx *Tx) EachRow(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
-	if tx.trace != nil {
-		tx.trace(query, args)
+	tx.traceStatement(query, args)
+	if len(tx.deferred) > 0 {
+		results, err := tx.sendDeferred(ctx, query, args)
+		if err != nil {
+			return err
+		}
+		rows, err := results.Query() //nolint:rowserrcheck // eachRow checks it
+		if err == nil {
+			err = eachRow(rows, scan)
+			rows.Close()
+		}
+		if closed := results.Close(); err == nil {
+			err = closed
+		}
+		return err
 	}
 	if tx.pgx != nil {
 		rows, err := tx.pgx.Query(ctx, query, args...)

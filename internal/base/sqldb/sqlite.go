@@ -21,12 +21,13 @@ type sqlite struct {
 
 	files *stillFiles // set if no other process had the files open, so they are read without locks
 
-	writers *sql.DB       // nil if the database is read-only; then writer is nil too
-	turn    chan struct{} // contains a value while no goroutine writes; a goroutine receives the value before it writes
-	writer  *sql.Conn     // turn guards writer and writing
+	writers *sql.DB // nil if the database is read-only; then writer is nil too
+	turns   turns   // guards writer, writing and group
+	writer  *sql.Conn
 	writing map[string]*sql.Stmt
+	group   *commitGroup // the open transaction; nil if there is none
 
-	waits, waited atomic.Int64 // number of waits for turn, and their total time in nanoseconds
+	waits, waited atomic.Int64 // number of waits for a turn, and their total time in nanoseconds
 }
 
 // busyLimit is the maximum time that SQLite waits for another process to
@@ -79,8 +80,7 @@ func openSQLite(ctx context.Context, path string, readers int) (*sqlite, error) 
 	readers = max(readers, 2)
 	r.SetMaxOpenConns(readers)
 	r.SetMaxIdleConns(readers)
-	l := &sqlite{readers: r, writers: w, turn: make(chan struct{}, 1)}
-	l.turn <- struct{}{}
+	l := &sqlite{readers: r, writers: w}
 	// The first connection switches the database to write-ahead logging, which
 	// read-only connections cannot do.
 	if l.writer, err = w.Conn(ctx); err != nil {
@@ -133,38 +133,35 @@ func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn fu
 	return err
 }
 
-// takeTurn waits up to the given time until no other goroutine writes. SQLite
-// may then wait for other processes for the remaining time, at most busyLimit.
-// The caller must call done after writing.
-func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func(), err error) {
-	give := func() { l.turn <- struct{}{} }
-	left := limit
-	select {
-	case <-l.turn:
-	default:
-		l.waits.Add(1)
-		waiting, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		deadline, _ := waiting.Deadline()
-		before := time.Until(deadline)
-		defer func() { l.waited.Add(int64(before - time.Until(deadline))) }()
-		select {
-		case <-l.turn:
-		case <-waiting.Done():
-			return nil, waiting.Err()
-		}
-		left = time.Until(deadline)
+// takeTurn waits up to the given time for the turn of this goroutine to write.
+// It returns the remaining time. joins says that the caller can continue an open
+// transaction. The caller must pass the turn on.
+func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration, joins bool) (left time.Duration, err error) {
+	if l.turns.tryTake() {
+		return limit, nil
 	}
+	l.waits.Add(1)
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	deadline, _ := waiting.Deadline()
+	before := time.Until(deadline)
+	err = l.turns.take(waiting, joins)
+	left = time.Until(deadline)
+	l.waited.Add(int64(before - left))
+	return left, err
+}
+
+// limitBusy makes SQLite wait for other processes for at most the given time,
+// and never longer than busyLimit, until the caller calls reset.
+func (l *sqlite) limitBusy(ctx context.Context, left time.Duration) (reset func(), err error) {
 	if left >= busyLimit {
-		return give, nil
+		return func() {}, nil
 	}
 	if err := l.setBusy(ctx, left); err != nil {
-		give()
 		return nil, err
 	}
 	return func() {
 		_ = l.setBusy(context.WithoutCancel(ctx), busyLimit) // an error is ignored: the pragma changes no data
-		give()
 	}, nil
 }
 
@@ -176,63 +173,21 @@ func (l *sqlite) setBusy(ctx context.Context, limit time.Duration) error {
 }
 
 func (l *sqlite) runMaintenance(ctx context.Context, limit time.Duration) error {
-	done, err := l.takeTurn(ctx, limit)
+	left, err := l.takeTurn(ctx, limit, false)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer l.turns.pass()
+	reset, err := l.limitBusy(ctx, left)
+	if err != nil {
+		return err
+	}
+	defer reset()
 	for _, pragma := range []string{`PRAGMA optimize`, `PRAGMA wal_checkpoint(PASSIVE)`} {
 		if _, err := l.writer.ExecContext(ctx, pragma); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now func() time.Time, fn func(*Tx) error) (err error) {
-	end, err := l.takeTurn(ctx, limit)
-	if err != nil {
-		return err
-	}
-	defer end()
-	done := false
-	defer func() {
-		// fn failed or panicked, or ctx ended during BEGIN, which may have
-		// succeeded anyway. If there is no transaction, the rollback has no
-		// effect.
-		if !done {
-			_, _ = l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-		}
-	}()
-	if _, err = l.writer.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
-		return err
-	}
-	tx.Now = now()
-	tx.lite = liteTx{
-		exec: func(ctx context.Context, query string, args ...any) (sql.Result, error) {
-			s, err := l.prepareStatement(ctx, query)
-			if err != nil {
-				return nil, err
-			}
-			return s.ExecContext(ctx, args...)
-		},
-		query: func(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-			s, err := l.prepareStatement(ctx, query)
-			if err != nil {
-				return nil, err
-			}
-			return s.QueryContext(ctx, args...)
-		},
-	}
-	if err = fn(tx); err != nil {
-		return err
-	}
-	// The commit is not cancelled with ctx: if a client disconnected during the
-	// commit, the outcome would be unknown.
-	if _, err = l.writer.ExecContext(context.WithoutCancel(ctx), `COMMIT`); err != nil {
-		return err
-	}
-	done = true
 	return nil
 }
 

@@ -36,7 +36,10 @@ func (l *sqlite) readStats() Stats {
 	pool := l.readers.Stats()
 	rows := cap(l.rows.free)
 	idleRows := len(l.rows.free)
-	idleWriter := len(l.turn)
+	idleWriter := 0
+	if l.turns.isFree() {
+		idleWriter = 1
+	}
 	return Stats{
 		Busy:   pool.InUse + rows - idleRows + 1 - idleWriter,
 		Idle:   pool.Idle + idleRows + idleWriter,

@@ -291,9 +291,10 @@ func (tx *Tx) copyRows(ctx context.Context, t Table, rows []TableRow) error {
 			}
 		}
 	}
-	if tx.trace != nil {
-		tx.trace(`COPY `+t.Name, nil)
+	if err := tx.Flush(ctx); err != nil {
+		return err
 	}
+	tx.traceStatement(`COPY `+t.Name, nil)
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
 		names[i] = c.Name

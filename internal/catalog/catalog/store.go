@@ -99,15 +99,22 @@ func versionDefinition(ctx context.Context, db *sqldb.DB, hash string) (definiti
 	return definition, err
 }
 
-// LiveHash returns the current hash of a tool in the database, which may be
-// newer than the hash in the snapshot in memory. ok is false if the tool was
-// removed.
-func LiveHash(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
-	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		return "", false, nil
-	}
-	return hash, err == nil, err
+// DeferLiveHash calls check with the current hash of a tool in the database,
+// which may be newer than the hash in the snapshot in memory. ok is false if the
+// tool was removed. The hash is read together with the next statement of tx (see
+// sqldb.Tx.DeferQueryRow).
+func DeferLiveHash(ctx context.Context, tx *sqldb.Tx, toolID string, check func(hash string, ok bool) error) error {
+	return tx.DeferQueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, []any{toolID}, func(row sqldb.Row) error {
+		var hash string
+		err := row.Scan(&hash)
+		if errors.Is(err, sqldb.ErrNoRows) {
+			return check("", false)
+		}
+		if err != nil {
+			return err
+		}
+		return check(hash, true)
+	})
 }
 
 const (

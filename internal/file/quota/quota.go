@@ -293,6 +293,28 @@ func (l Limits) CheckAvailable(ctx context.Context, tx *sqldb.Tx, accountID stri
 	return min(available, left), nil
 }
 
+// DeferCheck makes the transaction fail, with the error of CheckAvailable, if an
+// account can store fewer bytes. The check is made with the next statement of tx
+// (see sqldb.Tx.DeferQueryRow).
+func (l Limits) DeferCheck(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+	err := deferAccountRow(ctx, tx, accountID, func(row *accountRow) error {
+		u := l.usageOf(row)
+		if available, _ := u.availableBytes(); available < bytes {
+			return u.quotaError(bytes)
+		}
+		return nil
+	})
+	if err != nil || l.Total == 0 {
+		return err
+	}
+	return deferTotalBytes(ctx, tx, func(total int64) error {
+		if l.Total-total < bytes {
+			return errTotal
+		}
+		return nil
+	})
+}
+
 // AccountUsage returns the storage usage of one account.
 func (l Limits) AccountUsage(ctx context.Context, tx *sqldb.Tx, accountID string) (Usage, error) {
 	all, err := l.AccountUsages(ctx, tx, []string{accountID})
@@ -312,18 +334,27 @@ func (l Limits) AccountUsages(ctx context.Context, tx *sqldb.Tx, accountIDs []st
 	}
 
 	for _, id := range accountIDs {
-		all[id] = Usage{Limit: l.Account}
+		all[id] = l.usageOf(nil)
 	}
 
 	for _, row := range rows {
-		u := Usage{Used: row.used, Leaving: row.leaving, Limit: l.Account}
-		if row.limit != nil {
-			u.Limit = *row.limit
-			u.HasOwnLimit = true
-		}
-		all[row.id] = u
+		all[row.id] = l.usageOf(&row)
 	}
 	return all, nil
+}
+
+// usageOf returns the usage of the account with the given row, which is nil if
+// the account stores nothing.
+func (l Limits) usageOf(row *accountRow) Usage {
+	if row == nil {
+		return Usage{Limit: l.Account}
+	}
+	u := Usage{Used: row.used, Leaving: row.leaving, Limit: l.Account}
+	if row.limit != nil {
+		u.Limit = *row.limit
+		u.HasOwnLimit = true
+	}
+	return u
 }
 
 // DeleteLimit removes the own limit of a deleted account. The bytes that the

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"errors"
 
 	"atelier/internal/base/sqldb"
 )
@@ -73,11 +74,29 @@ type accountRow struct {
 
 func accountRows(ctx context.Context, tx *sqldb.Tx, ids []string) ([]accountRow, error) {
 	in, args := sqldb.In(ids)
-	return sqldb.All(ctx, tx, `SELECT account_id, used_bytes, leaving_bytes, limit_bytes FROM storage_account WHERE account_id IN `+in, args,
-		func(row sqldb.Scanner) (a accountRow, err error) {
-			err = row.Scan(&a.id, &a.used, &a.leaving, &a.limit)
-			return a, err
-		})
+	return sqldb.All(ctx, tx, accountQuery+` IN `+in, args, scanAccount)
+}
+
+const accountQuery = `SELECT account_id, used_bytes, leaving_bytes, limit_bytes FROM storage_account WHERE account_id`
+
+func scanAccount(row sqldb.Scanner) (a accountRow, err error) {
+	err = row.Scan(&a.id, &a.used, &a.leaving, &a.limit)
+	return a, err
+}
+
+// deferAccountRow calls check with the row of an account, nil if there is none,
+// together with the next statement.
+func deferAccountRow(ctx context.Context, tx *sqldb.Tx, accountID string, check func(*accountRow) error) error {
+	return tx.DeferQueryRow(ctx, accountQuery+` = $1`, []any{accountID}, func(row sqldb.Row) error {
+		a, err := scanAccount(row)
+		if errors.Is(err, sqldb.ErrNoRows) {
+			return check(nil)
+		}
+		if err != nil {
+			return err
+		}
+		return check(&a)
+	})
 }
 
 func setLimit(ctx context.Context, tx *sqldb.Tx, accountID string, limit *int64) (before *int64, err error) {
@@ -121,8 +140,22 @@ func setShard(ctx context.Context, tx *sqldb.Tx, shard, bytes int64) error {
 // TotalBytes returns the number of bytes that the installation stores,
 // including deleted files whose content is not deleted yet.
 func TotalBytes(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
-	err = tx.QueryRow(ctx, `SELECT CAST(sum(bytes) AS BIGINT) FROM storage_shard`).Scan(&bytes)
+	err = tx.QueryRow(ctx, totalQuery).Scan(&bytes)
 	return bytes, err
+}
+
+const totalQuery = `SELECT CAST(sum(bytes) AS BIGINT) FROM storage_shard`
+
+// deferTotalBytes calls check with the result of TotalBytes, together with the
+// next statement.
+func deferTotalBytes(ctx context.Context, tx *sqldb.Tx, check func(total int64) error) error {
+	return tx.DeferQueryRow(ctx, totalQuery, nil, func(row sqldb.Row) error {
+		var bytes int64
+		if err := row.Scan(&bytes); err != nil {
+			return err
+		}
+		return check(bytes)
+	})
 }
 
 // Checks are queries that find rows violating this package's invariants. They

@@ -31,10 +31,7 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 	if price == 0 {
 		return Hold{}, nil
 	}
-	if err := openAccount(ctx, tx, accountID); err != nil {
-		return Hold{}, err
-	}
-	a, err := lockAccount(ctx, tx, accountID)
+	a, err := openAndLockAccount(ctx, tx, accountID)
 	if err != nil {
 		return Hold{}, fmt.Errorf("reserve tokens: %w", err)
 	}
@@ -44,11 +41,7 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 			With("required", h.Tokens).With("available", a.posted-a.held)
 	}
 	month, used := a.allowanceAt(tx.Now)
-	ok, err := holdTokens(ctx, tx, a, h.Tokens, month, used+h.Allowance)
-	if err == nil && !ok {
-		err = errors.New("the account changed while it was locked")
-	}
-	if err != nil {
+	if err := holdTokens(ctx, tx, a, h.Tokens, month, used+h.Allowance); err != nil {
 		return Hold{}, fmt.Errorf("reserve tokens: %w", err)
 	}
 	return h, nil
@@ -93,10 +86,7 @@ func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 }
 
 func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, tokens, allowance int64) error {
-	if err := openAccount(ctx, tx, accountID); err != nil { // the account of a free run may not have a row yet
-		return err
-	}
-	if _, err := lockAccount(ctx, tx, accountID); err != nil {
+	if _, err := openAndLockAccount(ctx, tx, accountID); err != nil { // the account of a free run may not have a row yet
 		return err
 	}
 	m := movement{

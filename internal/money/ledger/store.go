@@ -80,15 +80,32 @@ func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err e
 	return a, err
 }
 
-// holdTokens reserves tokens of an account and sets the allowance used in a
-// month. It changes nothing if the account has too few tokens or its allowance
-// has changed since it was read.
-func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
-	n, err := tx.Exec(ctx, `
+// openAndLockAccount is like lockAccount, but creates the row if it does not
+// exist. Most accounts have one, so it looks first.
+func openAndLockAccount(ctx context.Context, tx *sqldb.Tx, id string) (account, error) {
+	a, err := lockAccount(ctx, tx, id)
+	if !errors.Is(err, sqldb.ErrNoRows) {
+		return a, err
+	}
+	if err := openAccount(ctx, tx, id); err != nil {
+		return account{}, err
+	}
+	return lockAccount(ctx, tx, id)
+}
+
+// holdTokens reserves tokens of a locked account and sets the allowance used in
+// a month, together with the next statement. The transaction fails if the
+// account has too few tokens or its allowance has changed since it was read.
+func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) error {
+	return tx.DeferExec(ctx, `
 		UPDATE ledger_account SET held = held + $1, allowance_month = $2, allowance_used = $3
 		WHERE id = $4 AND posted - held >= $1 AND allowance_month = $5 AND allowance_used = $6`,
-		tokens, month, used, was.id, was.allowanceMonth, was.allowanceUsed)
-	return n == 1, err
+		[]any{tokens, month, used, was.id, was.allowanceMonth, was.allowanceUsed}, func(changed int64) error {
+			if changed != 1 {
+				return errors.New("reserve tokens: the account changed while it was locked")
+			}
+			return nil
+		})
 }
 
 // releaseHold ends a hold (the reservation for a run): the account loses the

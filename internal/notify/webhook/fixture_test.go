@@ -83,11 +83,11 @@ func (w fixture) notice(url, body string) {
 
 func (w fixture) state(runID string) webhook.State {
 	w.Helper()
-	s := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*webhook.State, error) { return webhook.StateOf(w.Context(), tx, runID) })
-	if s == nil {
+	states := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string]*webhook.State, error) { return webhook.States(w.Context(), tx, runID) })
+	if states[runID] == nil {
 		w.Fatal("the run has no event")
 	}
-	return *s
+	return *states[runID]
 }
 
 func (w fixture) attempts(runID string) []webhook.Attempt {

@@ -100,13 +100,21 @@ func noticeBody(ctx context.Context, tx *sqldb.Tx, id string) (body string, err 
 	return body, err
 }
 
-func readState(ctx context.Context, tx *sqldb.Tx, runID string) (s State, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT CASE WHEN EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)
+func readStates(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string]*State, error) {
+	placeholders, args := sqldb.In(runIDs)
+	all := map[string]*State{}
+	err := tx.EachRow(ctx, `
+		SELECT e.run_id, CASE WHEN EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)
 			THEN 'delivered' ELSE e.state END,
 			(SELECT count(*) FROM webhook_attempt a WHERE a.event_id = e.id)
-		FROM webhook_event e WHERE e.run_id = $1`, runID).Scan(&s.State, &s.Attempts)
-	return s, err
+		FROM webhook_event e WHERE e.run_id IN `+placeholders, args, func(row sqldb.Scanner) error {
+		var runID string
+		s := &State{}
+		err := row.Scan(&runID, &s.State, &s.Attempts)
+		all[runID] = s
+		return err
+	})
+	return all, err
 }
 
 func listAttempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {

@@ -125,17 +125,17 @@ func (s State) PublicState() string {
 	return stateFailing
 }
 
-// StateOf returns the delivery state of a run's event, or nil if the run has no
-// event.
-func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
-	s, err := readState(ctx, tx, runID)
-	if errors.Is(err, sqldb.ErrNoRows) {
+// States returns the delivery states of the events of runs, by run id. It has no
+// entry for a run without an event.
+func States(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string]*State, error) {
+	if len(runIDs) == 0 {
 		return nil, nil
 	}
+	all, err := readStates(ctx, tx, runIDs)
 	if err != nil {
-		return nil, fmt.Errorf("read the state of an event: %w", err)
+		return nil, fmt.Errorf("read the states of events: %w", err)
 	}
-	return &s, nil
+	return all, nil
 }
 
 // Attempt is one attempt to deliver an event.

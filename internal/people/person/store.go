@@ -63,8 +63,21 @@ func Emails(ctx context.Context, tx *sqldb.Tx, personIDs []string) (map[string]s
 // other. It returns ErrDeleted for a deleted person, so that nothing new is
 // created for them.
 func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
+	return checkLocked(tx.QueryRow(ctx, lockQuery+tx.Dialect.ForUpdate, id))
+}
+
+// DeferLock is like Lock, but the row is locked together with the next statement
+// of tx (see sqldb.Tx.DeferQueryRow).
+func DeferLock(ctx context.Context, tx *sqldb.Tx, id string) error {
+	return tx.DeferQueryRow(ctx, lockQuery+tx.Dialect.ForUpdate, []any{id}, checkLocked)
+}
+
+const lockQuery = `SELECT deleted IS NOT NULL FROM person WHERE id = $1`
+
+// checkLocked reads the row of lockQuery.
+func checkLocked(row sqldb.Row) error {
 	var deleted bool
-	err := tx.QueryRow(ctx, `SELECT deleted IS NOT NULL FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&deleted)
+	err := row.Scan(&deleted)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return errNobody
 	}

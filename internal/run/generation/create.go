@@ -86,22 +86,22 @@ var errInFlight = errors.New("another request with the same idempotency key is i
 // changes is changed in this transaction.
 func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a checkedDraft) (Created, error) {
 	who := d.Principal
-	if err := person.Lock(ctx, tx, who.PersonID); err != nil {
+	if err := person.DeferLock(ctx, tx, who.PersonID); err != nil {
 		return Created{}, err
 	}
-	failpoint.Hit("create.after_person_lock")
 	if d.Key != "" {
 		if c, found, err := s.findReplay(ctx, tx, who.PersonID, d.Key, d.Fingerprint); err != nil || found {
 			return c, err
 		}
 	}
-	if err := checkUnchanged(ctx, tx, a.tool); err != nil {
+	if err := deferCheckUnchanged(ctx, tx, a.tool); err != nil {
 		return Created{}, err
 	}
 	active, err := run.CountActive(ctx, tx, who.PersonID)
 	if err != nil {
 		return Created{}, err
 	}
+	failpoint.Hit("create.after_person_lock")
 	// Other runs of the person may have ended while this transaction waited for
 	// the lock. Their end times are later than the start of this transaction.
 	// The time of the transaction is advanced, because otherwise the new run
@@ -167,12 +167,15 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err := run.Add(ctx, tx, r, a.inputs); err != nil {
 		return Created{}, err
 	}
-	failpoint.Hit("create.after_run_insert")
 	if d.Key != "" {
 		if err := run.StoreKey(ctx, tx, who.PersonID, d.Key, run.Key{Fingerprint: d.Fingerprint, RunID: r.ID}); err != nil {
 			return Created{}, err
 		}
 	}
+	if err := tx.Flush(ctx); err != nil {
+		return Created{}, err
+	}
+	failpoint.Hit("create.after_run_insert")
 	if err := s.Settings.Storage.ChargeTotal(ctx, tx, who.AccountID, sent); err != nil {
 		return Created{}, err
 	}
@@ -195,8 +198,7 @@ func chargeFiles(ctx context.Context, tx *sqldb.Tx, storage quota.Limits, accoun
 	if err := storage.ChargeAccount(ctx, tx, accountID, bytes); err != nil {
 		return 0, err
 	}
-	_, err = storage.CheckAvailable(ctx, tx, accountID, 1)
-	return bytes, err
+	return bytes, storage.DeferCheck(ctx, tx, accountID, 1)
 }
 
 // CheckRate returns an error if the rate limit of a person is used up. It is

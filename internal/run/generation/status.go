@@ -78,28 +78,35 @@ func (s *Service) newRecord(r run.Run) Record {
 }
 
 // RecordsOf adds the data from other tables to runs. It does not check who may
-// see the runs.
+// see the runs. It sends at most one statement for each kind of data, however
+// many runs there are.
 func (s *Service) RecordsOf(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
 	all := make([]Record, len(runs))
-	var succeeded []string
+	var queued, succeeded, notified []string
 	for i, r := range runs {
 		all[i] = s.newRecord(r)
-		var err error
-		switch {
-		case r.State == run.Queued:
-			all[i].Position, err = run.Position(ctx, tx, r)
-		case r.State == run.Succeeded:
+		switch r.State {
+		case run.Queued:
+			queued = append(queued, r.ID)
+		case run.Succeeded:
 			succeeded = append(succeeded, r.ID)
 		}
-		if err == nil && r.State.IsEnded() && r.WebhookURL != "" {
-			all[i].Webhook, err = webhook.StateOf(ctx, tx, r.ID)
+		if r.State.IsEnded() && r.WebhookURL != "" {
+			notified = append(notified, r.ID)
 		}
-		if err != nil {
-			return nil, err
-		}
+	}
+	positions, err := run.Positions(ctx, tx, queued...)
+	if err != nil {
+		return nil, err
+	}
+	states, err := webhook.States(ctx, tx, notified...)
+	if err != nil {
+		return nil, err
 	}
 	outputs, err := run.Outputs(ctx, tx, succeeded...)
 	for i := range all {
+		all[i].Position = positions[all[i].ID]
+		all[i].Webhook = states[all[i].ID]
 		all[i].Outputs = outputs[all[i].ID]
 	}
 	return all, err

@@ -183,6 +183,52 @@ func TestPollSendsOneWrite(t *testing.T) {
 	})
 }
 
+// TestListSendsFewStatements counts the statements of a page of runs: their
+// number does not depend on the number of runs.
+func TestListSendsFewStatements(t *testing.T) {
+	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
+		var sent []string
+		db, err := sqldb.Open(h.Context(), h.URL, sqldb.Options{MaxConns: 4, Now: h.Now, Trace: func(query string, _ []any) { sent = append(sent, query) }})
+		h.OK(err)
+		defer db.Close()
+		parts := h.Runs.Parts
+		parts.DB = db
+		traced := generation.New(parts)
+
+		anna, bert := h.Person(1000), h.Person(1000)
+		d := h.Draft(own(anna), "free")
+		d.WebhookURL = "https://example.com/"
+		for range 3 {
+			h.Create(d)
+			h.OK(h.Runs.EndRun(h.Context(), h.Claim("worker"), generation.Outcome{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
+			h.Pass(time.Second)
+		}
+		h.Create(h.Draft(own(bert), "free"))
+		for range 17 {
+			h.Pass(time.Second)
+			h.Create(h.Draft(own(anna), "free"))
+		}
+
+		sent = nil
+		list, err := traced.ListRuns(h.Context(), anna, run.Filter{}, nil, 20)
+		h.OK(err)
+		if len(sent) != 4 { // the runs, the positions, the states of webhooks, the results
+			h.Errorf("a page sent %d statements, want 4: %q", len(sent), sent)
+		}
+		if len(list) != 20 {
+			h.Fatalf("a page has %d runs", len(list))
+		}
+		for i, rec := range list {
+			if want := int64(18 - i); i < 17 && rec.Position != want {
+				h.Errorf("run %d has position %d, want %d", i, rec.Position, want)
+			}
+			if i >= 17 && (rec.Webhook == nil || len(rec.Outputs) != 1 || rec.Position != 0) {
+				h.Errorf("run %d = %+v", i, rec)
+			}
+		}
+	})
+}
+
 // TestPollInterval follows how long a tool took lately: one slow run, as when a
 // model is loaded, moves the average and not the interval.
 func TestPollInterval(t *testing.T) {

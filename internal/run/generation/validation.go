@@ -87,19 +87,19 @@ func errStaleTool(live string) error {
 	return fault.New(fault.ToolSchemaStale, "The tool has changed since you read it. Read it again.").With("expected_tool_fields_hash", live)
 }
 
-// checkUnchanged returns an error if t is no longer the current version of the
-// tool. Another node may have changed it since the draft was validated.
-func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
-	live, ok, err := catalog.LiveHash(ctx, tx, t.ID)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return errNoTool
-	case live != t.Hash:
-		return errStaleTool(live)
-	}
-	return nil
+// deferCheckUnchanged makes the transaction fail if t is no longer the current
+// version of the tool. Another node may have changed it since the draft was
+// validated. The check is made with the next statement.
+func deferCheckUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
+	return catalog.DeferLiveHash(ctx, tx, t.ID, func(live string, ok bool) error {
+		switch {
+		case !ok:
+			return errNoTool
+		case live != t.Hash:
+			return errStaleTool(live)
+		}
+		return nil
+	})
 }
 
 // findProblems validates the metadata, the webhook URL and the plugin name of a

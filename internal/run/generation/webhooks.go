@@ -37,8 +37,8 @@ func (s *Service) RedeliverWebhook(ctx context.Context, accountID, runID string)
 		}
 		tx.AfterCommit(s.Ended)
 
-		var err error
-		state, err = webhook.StateOf(ctx, tx, runID)
+		states, err := webhook.States(ctx, tx, runID)
+		state = states[runID]
 		return err
 	})
 	return state, err

@@ -22,14 +22,13 @@ const ServedLately = 10 * time.Minute
 // row a second time, it checks the foreign key of the row again and waits for
 // the lock of the person, which must be acquired before the lock of run_turn.
 func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n int64, headStart time.Duration) error {
-	_, err := tx.Exec(ctx, `
+	return tx.DeferExec(ctx, `
 		INSERT INTO run_turn (engine, person_id, served, waiting, since, head_start) VALUES ($1, $2, 0, $3, $4, $5)
 		ON CONFLICT (engine, person_id) DO UPDATE SET
 			waiting = run_turn.waiting + excluded.waiting,
 			since = CASE WHEN run_turn.waiting > 0 THEN run_turn.since WHEN run_turn.served > excluded.since THEN run_turn.served ELSE excluded.since END,
 			head_start = CASE WHEN run_turn.waiting > 0 AND run_turn.head_start > excluded.head_start THEN run_turn.head_start ELSE excluded.head_start END`,
-		engine, personID, n, sqldb.At(tx.Now.Add(-ServedLately)), headStart.Microseconds())
-	return err
+		[]any{engine, personID, n, sqldb.At(tx.Now.Add(-ServedLately)), headStart.Microseconds()}, nil)
 }
 
 // The queries with which a claim finds its run, without their locks. The runs of

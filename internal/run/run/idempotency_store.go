@@ -41,12 +41,11 @@ func FindKey(ctx context.Context, tx *sqldb.Tx, personID, key string, lifetime t
 // of the same key. The column response stays empty, because the response can be
 // derived from the run.
 func StoreKey(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) error {
-	if _, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE person_id = $1 AND key = $2`, personID, key); err != nil {
+	if err := tx.DeferExec(ctx, `DELETE FROM idempotency WHERE person_id = $1 AND key = $2`, []any{personID, key}, nil); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO idempotency (person_id, key, fingerprint, run_id, response, created) VALUES ($1, $2, $3, $4, '', $5)`,
-		personID, key, k.Fingerprint, k.RunID, sqldb.At(tx.Now))
-	return err
+	return tx.DeferExec(ctx, `INSERT INTO idempotency (person_id, key, fingerprint, run_id, response, created) VALUES ($1, $2, $3, $4, '', $5)`,
+		[]any{personID, key, k.Fingerprint, k.RunID, sqldb.At(tx.Now)}, nil)
 }
 
 const expiryBatch = 1000 // maximum number of rows of each table to delete in one transaction

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -179,7 +180,8 @@ func TestPositions(t *testing.T) {
 		elsewhere := w.insert(d)
 		at := func(id string, want int64) {
 			w.Helper()
-			if got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return run.Position(w.Context(), tx, w.look(tx, id)) }); got != want {
+			all := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string]int64, error) { return run.Positions(w.Context(), tx, id) })
+			if got := all[id]; got != want {
 				w.Errorf("position = %d, want %d", got, want)
 			}
 		}
@@ -189,6 +191,14 @@ func TestPositions(t *testing.T) {
 		at(elsewhere, 1)
 		w.claim("worker")
 		at(ids[3], 3)
+
+		together := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string]int64, error) {
+			return run.Positions(w.Context(), tx, append(ids, elsewhere)...)
+		})
+		// The first one has been claimed. It keeps the position that it had.
+		if want := map[string]int64{ids[0]: 1, ids[1]: 1, ids[2]: 2, ids[3]: 3, elsewhere: 1}; !maps.Equal(together, want) {
+			w.Errorf("positions = %v, want %v", together, want)
+		}
 	})
 }
 

@@ -54,21 +54,21 @@ func scanRun(row sqldb.Scanner) (r Run, err error) {
 }
 
 func insertRun(ctx context.Context, tx *sqldb.Tx, r Run) error {
-	_, err := tx.Exec(ctx, `
+	return tx.DeferExec(ctx, `
 		INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 			num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month,
 			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created, seal, head_start)
 		VALUES ($1, $2, $3, $4, nullif($5, ''), (SELECT company_id FROM team WHERE id = $5), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
 			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24, $25, $26)`,
-		r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
-		r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated/time.Second), int64(r.PollAfter/time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
-		sqldb.At(tx.Now), r.sealedHash(tx), r.HeadStart.Microseconds())
-	return err
+		[]any{
+			r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
+			r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated / time.Second), int64(r.PollAfter / time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
+			sqldb.At(tx.Now), r.sealedHash(tx), r.HeadStart.Microseconds(),
+		}, nil)
 }
 
 func insertInput(ctx context.Context, tx *sqldb.Tx, runID string, in Input) error {
-	_, err := tx.Exec(ctx, `INSERT INTO run_input (run_id, field, place, asset_id) VALUES ($1, $2, $3, $4)`, runID, in.Field, int64(in.Index), in.AssetID)
-	return err
+	return tx.DeferExec(ctx, `INSERT INTO run_input (run_id, field, place, asset_id) VALUES ($1, $2, $3, $4)`, []any{runID, in.Field, int64(in.Index), in.AssetID}, nil)
 }
 
 func listInputs(ctx context.Context, tx *sqldb.Tx, runID string) ([]Input, error) {
@@ -186,16 +186,20 @@ func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since 
 	return tokens, err
 }
 
-// Position returns the position of a queued run among all queued runs of its
-// engine, by creation time. It is only an estimate, because scheduling is fair
-// among people and not by creation time. The count stops at 1000, since greater
-// numbers do not matter to people.
-func Position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT count(*) FROM (
-			SELECT 1 AS one FROM run WHERE engine = $1 AND stage = 'queued' AND (created, id) < ($2, $3) LIMIT 1000) AS before`,
-		r.Engine, sqldb.At(r.Created), r.ID).Scan(&n)
-	return n + 1, err
+// Positions returns the positions of queued runs among all queued runs of their
+// engines, by creation time, by run id. They are only estimates, because
+// scheduling is fair among people and not by creation time. The count stops at
+// 1000, since greater numbers do not matter to people.
+func Positions(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string]int64, error) {
+	if len(runIDs) == 0 {
+		return nil, nil
+	}
+
+	placeholders, args := sqldb.In(runIDs)
+	return sqldb.Map[string, int64](ctx, tx, `
+		SELECT r.id, 1 + (SELECT count(*) FROM (
+			SELECT 1 AS one FROM run b WHERE b.engine = r.engine AND b.stage = 'queued' AND (b.created, b.id) < (r.created, r.id) LIMIT 1000) AS before)
+		FROM run r WHERE r.id IN `+placeholders, args)
 }
 
 // Outputs returns the results of runs by run id, in the order in which they

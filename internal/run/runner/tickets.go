@@ -51,30 +51,26 @@ const gather = 2 * time.Millisecond
 // Run sends notifications to other nodes until ctx ends.
 func (l *Relay) Run(ctx context.Context) {
 	for {
-		var engines []string
+		var tickets []queue.Job
+		add := func(engine string) {
+			tickets = append(tickets, queue.Job{Kind: TicketKind, Args: []byte(strconv.Quote(engine))})
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case one := <-l.pending:
-			engines = append(engines, one)
+			add(one)
 		}
-		for late := time.After(gather); len(engines) < cap(l.pending); {
+		for late := time.After(gather); len(tickets) < cap(l.pending); {
 			select {
 			case one := <-l.pending:
-				engines = append(engines, one)
+				add(one)
 				continue
 			case <-late:
 			}
 			break
 		}
-		err := l.db.Write(ctx, func(tx *sqldb.Tx) error {
-			for _, one := range engines {
-				if _, err := l.jobs.Add(ctx, tx, queue.Job{Kind: TicketKind, Args: []byte(strconv.Quote(one))}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err := l.db.Write(ctx, func(tx *sqldb.Tx) error { return l.jobs.AddAll(ctx, tx, tickets) })
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("could not notify other nodes of queued runs", "error", err)
 		}
