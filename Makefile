@@ -89,12 +89,13 @@ chaos: ## disturb the program for 10 minutes on each database under load (FOR=10
 fuzz: ## let every fuzz target try new inputs for 30 seconds each (SECONDS=N, TARGET=regular expression)
 	@GO="$(GO)" build/fuzz $(or $(SECONDS),30) $(or $(TARGET),.)
 
-nodes: ## restart nodes one after the other ten times under load, and run the previous release beside the new one
+nodes: ## restart nodes one after the other ten times under load, run the previous release beside the new one, and all end-to-end tests on four nodes
 	$(GO) test -count=1 -timeout 2h -v ./test/nodes -args -rounds 10 -previous
+	$(GO) test -count=1 -timeout 2h ./test/e2e -args -nodes
 
-release: ## build the packages of this commit into bin/release: programs, .deb, container image, SBOM, digests (KEY=… signs them)
+release: ## build the packages of this commit into bin/release: programs, .deb, container image, compose file, chart, SBOM, digests (KEY=… signs them, MAINTAINER="Name <address>")
 	rm -rf bin/release
-	$(GO) run ./build/release $(if $(KEY),-key $(KEY))
+	$(GO) run ./build/release $(if $(KEY),-key $(KEY)) $(if $(MAINTAINER),-maintainer "$(MAINTAINER)")
 
 chart: ## lint and render the Helm chart with Helm, and write the files that the tests compare
 	cd build/chart && $(GO) run .
