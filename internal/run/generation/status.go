@@ -90,6 +90,7 @@ func (s *Service) RecordsOf(ctx context.Context, tx *sqldb.Tx, runs []run.Run) (
 			queued = append(queued, r.ID)
 		case run.Succeeded:
 			succeeded = append(succeeded, r.ID)
+		case run.Running, run.Failed, run.Cancelled:
 		}
 		if r.State.IsEnded() && r.WebhookURL != "" {
 			notified = append(notified, r.ID)

@@ -202,13 +202,6 @@ func TestPositions(t *testing.T) {
 	})
 }
 
-func (w fixture) look(tx *sqldb.Tx, id string) run.Run {
-	w.Helper()
-	r, err := run.GetUnscoped(w.Context(), tx, id)
-	w.OK(err)
-	return r
-}
-
 func TestCountsOfAPerson(t *testing.T) {
 	eachFixture(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
