@@ -477,13 +477,16 @@ func readYAML(t *testing.T, path string) map[string]any {
 	return values
 }
 
+// toYAML writes a value as Helm does, indented by two spaces.
 func toYAML(t *testing.T, value any) string {
 	t.Helper()
-	text, err := yaml.Marshal(value)
-	if err != nil {
+	var text strings.Builder
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	if err := e.Encode(value); err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSuffix(string(text), "\n")
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // readObjects returns the objects of a YAML stream by kind and name.
