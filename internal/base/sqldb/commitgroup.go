@@ -92,10 +92,10 @@ func (l *sqlite) runInGroup(ctx context.Context, limit time.Duration, joins bool
 	l.endMember(g, err == nil, joins, now)
 	<-g.done
 	shared = !first || g.members > 1
-	if g.err != nil {
+	if g.err != nil && (shared || err == nil) {
 		return shared, g.err
 	}
-	return shared, err
+	return shared, err // if the transaction was lost, its error says why
 }
 
 // beginGroup begins a transaction. left is how long SQLite may wait for other

@@ -200,6 +200,23 @@ func TestGroupSurvivesOneWriter(t *testing.T) {
 
 type cancelKey struct{}
 
+// TestLostTransaction expects the error after which SQLite rolled back the
+// transaction of a writer, not the one of the savepoint that is gone.
+func TestLostTransaction(t *testing.T) {
+	g := newGroupFixture(t)
+	errDisk := errors.New("disk full")
+	err := g.write(context.Background(), "bad", func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(context.Background(), `ROLLBACK`)
+		return errors.Join(errDisk, err)
+	})
+	if !errors.Is(err, errDisk) {
+		t.Errorf("the writer returned %v, want %v", err, errDisk)
+	}
+	if err := g.write(context.Background(), "next", nil); err != nil || !g.isCommitted("next") {
+		t.Errorf("the next writer returned %v, committed: %v", err, g.isCommitted("next"))
+	}
+}
+
 // TestGroupSurvivesImpatientWriters has writers leave while they wait, and when
 // their turn comes: the transaction of the others is committed all the same.
 func TestGroupSurvivesImpatientWriters(t *testing.T) {
