@@ -1,7 +1,6 @@
 package companyadmin_test
 
 import (
-	"context"
 	"net"
 	"strings"
 	"sync"
@@ -15,31 +14,20 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/principal"
+	"atelier/internal/testkit/servers"
 )
 
 // nameServer gives a resolver that knows the TXT records that texts names.
 func nameServer(t *testing.T, texts func(name string) []string) *net.Resolver {
 	t.Helper()
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	up, down := make(chan struct{}), make(chan struct{})
-	s := &dns.Server{PacketConn: packets, NotifyStartedFunc: func() { close(up) }, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+	return servers.NameServer(t, func(w dns.ResponseWriter, q *dns.Msg) {
 		m := new(dns.Msg).SetReply(q)
 		m.Authoritative = true
 		for _, text := range texts(q.Question[0].Name) {
 			m.Answer = append(m.Answer, &dns.TXT{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeTXT, Class: dns.ClassINET}, Txt: []string{text}})
 		}
 		w.WriteMsg(m)
-	})}
-	go func() { defer close(down); s.ActivateAndServe() }()
-	<-up
-	t.Cleanup(func() { s.Shutdown(); <-down })
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, network, packets.LocalAddr().String())
-	}}
+	})
 }
 
 // domainOf gives the one domain of a company, the zero one where it has none.

@@ -40,19 +40,13 @@ var reviewed = map[string]map[string]string{}
 // previous release.
 func findContractions(text string) (kinds []string) {
 	up, _, _ := strings.Cut(text, "-- +goose Down")
-	var statements strings.Builder
-	for line := range strings.Lines(up) {
-		if before, _, comment := strings.Cut(line, "--"); comment {
-			line = before + "\n"
-		}
-		statements.WriteString(line)
-	}
+	statements := withoutComments(up)
 	for kind, form := range contractions {
-		if form.MatchString(statements.String()) {
+		if form.MatchString(statements) {
 			kinds = append(kinds, kind)
 		}
 	}
-	for _, column := range addedColumn.FindAllStringSubmatch(statements.String(), -1) {
+	for _, column := range addedColumn.FindAllStringSubmatch(statements, -1) {
 		definition := strings.ToUpper(column[2])
 		if strings.Contains(definition, "NOT NULL") && !strings.Contains(definition, "DEFAULT") {
 			kinds = append(kinds, "adds a required column without a default")
@@ -61,15 +55,25 @@ func findContractions(text string) (kinds []string) {
 	return kinds
 }
 
-// TestMigrationsExpand checks that the migrations since the previous release
-// let its nodes go on.
-func TestMigrationsExpand(t *testing.T) {
-	t.Parallel()
+// withoutComments returns the statements of a migration.
+func withoutComments(text string) string {
+	var statements strings.Builder
+	for line := range strings.Lines(text) {
+		before, _, _ := strings.Cut(line, "--")
+		statements.WriteString(before + "\n")
+	}
+	return statements.String()
+}
+
+// newMigrations returns the texts of the migrations since the previous release,
+// by file name.
+func newMigrations(t *testing.T) map[string]string {
+	t.Helper()
 	files, err := filepath.Glob("migrations/*.sql")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("migrations: %v", err)
 	}
-	used := map[string]bool{}
+	texts := map[string]string{}
 	for _, path := range files {
 		name := filepath.Base(path)
 		number, err := strconv.Atoi(name[:4])
@@ -83,7 +87,18 @@ func TestMigrationsExpand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range findContractions(string(text)) {
+		texts[name] = string(text)
+	}
+	return texts
+}
+
+// TestMigrationsExpand checks that the migrations since the previous release
+// let its nodes go on.
+func TestMigrationsExpand(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for name, text := range newMigrations(t) {
+		for _, kind := range findContractions(text) {
 			if reviewed[name][kind] == "" {
 				t.Errorf("%s %s: a node of the previous release may fail beside it. Do that in the next release, or add it to reviewed with the reason why it does no harm", name, kind)
 			}
@@ -140,17 +155,13 @@ var longLocks = map[string]*regexp.Regexp{
 // findLongLocks returns what a migration of PostgreSQL does that locks a large
 // table for long.
 func findLongLocks(text string) (kinds []string) {
-	var statements strings.Builder
-	for line := range strings.Lines(text) {
-		before, _, _ := strings.Cut(line, "--")
-		statements.WriteString(before + "\n")
-	}
+	statements := withoutComments(text)
 	for kind, form := range longLocks {
-		if form.MatchString(statements.String()) {
+		if form.MatchString(statements) {
 			kinds = append(kinds, kind)
 		}
 	}
-	isConcurrent := strings.Contains(statements.String(), "CONCURRENTLY")
+	isConcurrent := strings.Contains(statements, "CONCURRENTLY")
 	if isConcurrent != strings.Contains(text, "-- +goose NO TRANSACTION") {
 		kinds = append(kinds, "uses CONCURRENTLY within a transaction, or no transaction without it")
 	}
@@ -161,24 +172,11 @@ func findLongLocks(text string) (kinds []string) {
 // release lock no large table for long.
 func TestLargeTablesStayWritable(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("migrations/*.sql")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("migrations: %v", err)
-	}
-	for _, path := range files {
-		name := filepath.Base(path)
-		number, err := strconv.Atoi(name[:4])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if number <= previousStep || strings.HasSuffix(name, ".sqlite.sql") {
+	for name, text := range newMigrations(t) {
+		if strings.HasSuffix(name, ".sqlite.sql") {
 			continue
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, kind := range findLongLocks(string(text)) {
+		for _, kind := range findLongLocks(text) {
 			t.Errorf("%s %s: the service would stop while it runs. Build indexes with CREATE INDEX CONCURRENTLY IF NOT EXISTS in a file with -- +goose NO TRANSACTION, and let a background job change rows in batches", name, kind)
 		}
 	}

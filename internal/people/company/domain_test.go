@@ -18,6 +18,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/testkit/servers"
 )
 
 func (w fixture) addDomain(companyID, name, teamID, role string) (d company.Domain, err error) {
@@ -336,41 +337,6 @@ func TestAddressAndDomainDoNotMissEachOther(t *testing.T) {
 	})
 }
 
-// nameserver answers on loopback, over UDP and TCP.
-func nameserver(t *testing.T, answer dns.HandlerFunc) *net.Resolver {
-	t.Helper()
-	var packets net.PacketConn
-	var streams net.Listener
-	for range 20 { // the port is free for both, sooner or later
-		var err error
-		if packets, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
-		if streams, err = net.Listen("tcp", packets.LocalAddr().String()); err == nil {
-			break
-		}
-		packets.Close()
-	}
-	if streams == nil {
-		t.Fatal("no port for a name server")
-	}
-	for _, s := range []*dns.Server{{PacketConn: packets, Handler: answer}, {Listener: streams, Handler: answer}} {
-		up, down := make(chan struct{}), make(chan struct{})
-		s.NotifyStartedFunc = func() { close(up) }
-		go func() { defer close(down); s.ActivateAndServe() }()
-		<-up
-		t.Cleanup(func() { s.Shutdown(); <-down })
-	}
-	return resolverAt(packets.LocalAddr().String())
-}
-
-func resolverAt(address string) *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, network, address)
-	}}
-}
-
 func TestProves(t *testing.T) {
 	t.Parallel()
 	d := company.Domain{Name: "fox.example", Proof: "atelier-domain=abc"}
@@ -393,7 +359,7 @@ func TestProves(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			resolver := nameserver(t, func(out dns.ResponseWriter, q *dns.Msg) {
+			resolver := servers.NameServer(t, func(out dns.ResponseWriter, q *dns.Msg) {
 				m := new(dns.Msg)
 				m.SetRcode(q, test.rcode)
 				m.RecursionAvailable = true
@@ -426,13 +392,13 @@ func TestProvesWithoutAnAnswer(t *testing.T) {
 	t.Cleanup(func() { silent.Close() })
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = company.HasDomainProof(soon, resolverAt(silent.LocalAddr().String()), d)
+	_, err = company.HasDomainProof(soon, servers.ResolverAt(silent.LocalAddr().String()), d)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Unavailable {
 		t.Errorf("a silent server = %v, want %s", err, fault.Unavailable)
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := company.HasDomainProof(left, resolverAt(silent.LocalAddr().String()), d); err != context.Canceled {
+	if _, err := company.HasDomainProof(left, servers.ResolverAt(silent.LocalAddr().String()), d); err != context.Canceled {
 		t.Errorf("a caller who left = %v, want %v", err, context.Canceled)
 	}
 }

@@ -6,7 +6,6 @@ package netguardtest
 
 import (
 	"bufio"
-	"context"
 	_ "embed"
 	"net"
 	"net/netip"
@@ -15,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"atelier/internal/testkit/servers"
 )
 
 //go:embed urls.txt
@@ -111,12 +112,7 @@ const public = `
 // exist.
 func NameServer(t testing.TB, addresses func(name string) []netip.Addr) *net.Resolver {
 	t.Helper()
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	up, down := make(chan struct{}), make(chan struct{})
-	s := &dns.Server{PacketConn: packets, NotifyStartedFunc: func() { close(up) }, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+	return servers.NameServer(t, func(w dns.ResponseWriter, q *dns.Msg) {
 		m := new(dns.Msg).SetReply(q)
 		m.Authoritative = true
 		ask := q.Question[0]
@@ -134,12 +130,5 @@ func NameServer(t testing.TB, addresses func(name string) []netip.Addr) *net.Res
 			}
 		}
 		w.WriteMsg(m)
-	})}
-	go func() { defer close(down); s.ActivateAndServe() }()
-	<-up
-	t.Cleanup(func() { s.Shutdown(); <-down })
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, network, packets.LocalAddr().String())
-	}}
+	})
 }
