@@ -120,34 +120,10 @@ func TestHistoryIsReadByIndex(t *testing.T) {
 			}
 		}
 		for _, s := range read {
-			plan := strings.Join(w.explain(s.query, s.args), "\n")
+			plan := strings.Join(w.Explain("", s.query, s.args), "\n")
 			if strings.Contains(plan, "Seq Scan on ledger_entry") || strings.Contains(plan, "SCAN e") || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") {
 				w.Errorf("%s\nreads more than it returns:\n%s", s.query, plan)
 			}
 		}
 	})
-}
-
-// explain returns the lines of the plan of a query.
-func (w fixture) explain(query string, args []any) (lines []string) {
-	w.Helper()
-	isPostgres := w.DB.Dialect.Name == "postgres"
-	explain := "EXPLAIN QUERY PLAN "
-	if isPostgres {
-		explain = "EXPLAIN "
-	}
-	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
-		return tx.EachRow(w.Context(), explain+query, args, func(row sqldb.Scanner) error {
-			var id, parent, unused int64
-			var line string
-			columns := []any{&id, &parent, &unused, &line}
-			if isPostgres {
-				columns = columns[3:]
-			}
-			err := row.Scan(columns...)
-			lines = append(lines, line)
-			return err
-		})
-	}))
-	return lines
 }

@@ -277,17 +277,12 @@ func TestASlotThatBecomesFree(t *testing.T) {
 func TestCreateSendsFewStatements(t *testing.T) {
 	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		var sent []string
-		db, err := sqldb.Open(h.Context(), h.URL, sqldb.Options{MaxConns: 4, Now: h.Now, Trace: func(query string, _ []any) { sent = append(sent, query) }})
-		h.OK(err)
-		defer db.Close()
-		parts := h.Runs.Parts
-		parts.DB = db
-		traced := generation.New(parts)
+		traced := newTraced(h, &sent)
 
 		anna := h.Person(100)
 		h.Create(h.Draft(own(anna), "many")) // the first one of a person creates rows
 		sent = nil
-		_, err = traced.CreateRun(h.Context(), h.Draft(own(anna), "many"))
+		_, err := traced.CreateRun(h.Context(), h.Draft(own(anna), "many"))
 		h.OK(err)
 		if len(sent) != 11 {
 			h.Errorf("a create sent %d statements, want 11: %q", len(sent), sent)

@@ -197,39 +197,13 @@ func TestCallsReadOnlyTheirRows(t *testing.T) {
 				if verb := strings.ToUpper(strings.Fields(s.query)[0]); verb == "INSERT" {
 					continue
 				}
-				plan := explainRead(w, s.query, s.args)
+				plan := w.Explain("(ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)", s.query, s.args)
 				if problem := findLargeRead(plan); problem != "" {
 					w.Errorf("%s %s:\n%s\n%s", name, problem, s.query, strings.Join(plan, "\n"))
 				}
 			}
 		}
 	})
-}
-
-// explainRead returns the lines of the plan of a query. PostgreSQL executes the
-// query and counts rows.
-func explainRead(w dbtest.Fixture, query string, args []any) (lines []string) {
-	w.Helper()
-	isPostgres := w.DB.Dialect.Name == "postgres"
-	explain := "EXPLAIN QUERY PLAN "
-	if isPostgres {
-		explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
-	}
-	w.OK(w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
-		lines = nil
-		return tx.EachRow(w.Context(), explain+query, args, func(row sqldb.Scanner) error {
-			var id, parent, unused int64
-			var line string
-			columns := []any{&id, &parent, &unused, &line}
-			if isPostgres {
-				columns = columns[3:]
-			}
-			err := row.Scan(columns...)
-			lines = append(lines, line)
-			return err
-		})
-	}))
-	return lines
 }
 
 var (

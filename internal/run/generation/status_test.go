@@ -153,16 +153,23 @@ func TestPollAtOnceAfterCreate(t *testing.T) {
 	})
 }
 
+// newTraced returns a service of the installation that adds the statements of
+// its transactions to sent.
+func newTraced(h *installation, sent *[]string) *generation.Service {
+	h.Helper()
+	db, err := sqldb.Open(h.Context(), h.URL, sqldb.Options{MaxConns: 4, Now: h.Now, Trace: func(query string, _ []any) { *sent = append(*sent, query) }})
+	h.OK(err)
+	h.Cleanup(db.Close)
+	parts := h.Runs.Parts
+	parts.DB = db
+	return generation.New(parts)
+}
+
 // TestPollSendsOneWrite counts the statements of polls.
 func TestPollSendsOneWrite(t *testing.T) {
 	generationtest.EachInstallation(t, nil, func(h *installation) {
 		var sent []string
-		db, err := sqldb.Open(h.Context(), h.URL, sqldb.Options{MaxConns: 4, Now: h.Now, Trace: func(query string, _ []any) { sent = append(sent, query) }})
-		h.OK(err)
-		defer db.Close()
-		parts := h.Runs.Parts
-		parts.DB = db
-		traced := generation.New(parts)
+		traced := newTraced(h, &sent)
 
 		anna := own(h.Person(0))
 		r := h.Create(h.Draft(anna, "free"))
@@ -188,12 +195,7 @@ func TestPollSendsOneWrite(t *testing.T) {
 func TestListSendsFewStatements(t *testing.T) {
 	generationtest.EachInstallation(t, generationtest.Unlimited, func(h *installation) {
 		var sent []string
-		db, err := sqldb.Open(h.Context(), h.URL, sqldb.Options{MaxConns: 4, Now: h.Now, Trace: func(query string, _ []any) { sent = append(sent, query) }})
-		h.OK(err)
-		defer db.Close()
-		parts := h.Runs.Parts
-		parts.DB = db
-		traced := generation.New(parts)
+		traced := newTraced(h, &sent)
 
 		anna, bert := h.Person(1000), h.Person(1000)
 		d := h.Draft(own(anna), "free")

@@ -116,3 +116,29 @@ func Together(n int, fn func(i int)) {
 	close(gate)
 	group.Wait()
 }
+
+// Explain returns the lines of the plan of a query. options are those of EXPLAIN
+// on PostgreSQL, such as "(ANALYZE)", which executes the query; SQLite has none.
+func (w Fixture) Explain(options, query string, args []any) (lines []string) {
+	w.Helper()
+	isPostgres := w.DB.Dialect.Name == "postgres"
+	explain := "EXPLAIN QUERY PLAN "
+	if isPostgres {
+		explain = "EXPLAIN " + options + " "
+	}
+	w.Do(func(tx *sqldb.Tx) error {
+		lines = nil
+		return tx.EachRow(w.Context(), explain+query, args, func(row sqldb.Scanner) error {
+			var id, parent, unused int64
+			var line string
+			columns := []any{&id, &parent, &unused, &line}
+			if isPostgres {
+				columns = columns[3:]
+			}
+			err := row.Scan(columns...)
+			lines = append(lines, line)
+			return err
+		})
+	})
+	return lines
+}
