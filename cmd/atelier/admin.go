@@ -77,7 +77,7 @@ type adminCmd struct {
 
 type personCreateCmd struct {
 	jsonFlag
-	Email    string  `required:"" help:"E-e-mail address." placeholder:"ADDRESS"`
+	Email    string  `required:"" help:"E-mail address." placeholder:"ADDRESS"`
 	Password *string `help:"Password; - reads it from standard input. Without the flag it is prompted for." placeholder:"PASSWORD"`
 	Verified bool    `help:"Mark the e-mail address as verified."`
 }
@@ -91,7 +91,11 @@ func (c personCreateCmd) Run(p *program) error {
 		return err
 	}
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.accounts.SignUp.CreatePerson(ctx, c.Email, password, c.Verified)
+		hash, err := person.HashPassword(ctx, password)
+		if err != nil {
+			return err
+		}
+		made, err := pp.accounts.SignUp.CreatePerson(ctx, person.Draft{Email: c.Email, EmailVerified: c.Verified, PasswordHash: hash})
 		if err != nil {
 			return err
 		}

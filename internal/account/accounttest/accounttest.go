@@ -5,12 +5,15 @@ package accounttest
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/argon2"
 
 	"atelier/internal/account"
 	"atelier/internal/account/companyadmin"
@@ -29,6 +32,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/oidc"
+	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/web/access"
@@ -66,6 +70,14 @@ const AppURL = "https://atelier.example"
 
 // Password is the password of every person that Person creates.
 const Password = "correct horse battery"
+
+// PasswordHash is a hash of Password that takes little time to check. The cost
+// of a hash is stored with it.
+var PasswordHash = func() string {
+	salt := []byte("salt for tests..")
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, b64(salt), b64(argon2.IDKey([]byte(Password), salt, 1, 8, 1, 32)))
+}()
 
 // New builds an installation on db.
 func New(t testing.TB, db *sqldb.DB, o Options) *Site {
@@ -161,7 +173,7 @@ func (s *Site) Client() session.Client {
 // Person creates a person with a verified e-mail address and returns their id.
 func (s *Site) Person(email string) string {
 	s.t.Helper()
-	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), email, Password, true)
+	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), person.Draft{Email: email, EmailVerified: true, PasswordHash: PasswordHash})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func TestDomainOfAVerifiedAddress(t *testing.T) {
 		if got := w.Device(in.Person.ID, "").Profile; !slices.Equal(ids(got.NewTeams), []string{team}) || len(got.Accounts) != 2 {
 			w.Errorf("after: %+v", got)
 		}
-		made, err := w.Accounts.SignUp.CreatePerson(w.Context(), "bert@studio.example", password, true)
+		made, err := w.Accounts.SignUp.CreatePerson(w.Context(), person.Draft{Email: "bert@studio.example", EmailVerified: true, PasswordHash: accounttest.PasswordHash})
 		w.ok(err)
 		if got := w.Device(made.ID, "").Profile; !slices.Equal(ids(got.NewTeams), []string{team}) {
 			w.Errorf("one that the operator made: %+v", got)

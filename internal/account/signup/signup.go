@@ -167,21 +167,16 @@ func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) e
 }
 
 // CreatePerson creates a person on behalf of the operator. The rules for new
-// passwords do not apply. If isVerified is true, the e-mail address counts as
-// verified.
-func (s *Service) CreatePerson(ctx context.Context, email, password string, isVerified bool) (p person.Person, err error) {
-	hash, err := person.HashPassword(ctx, password)
-	if err != nil {
-		return p, err
-	}
+// passwords do not apply.
+func (s *Service) CreatePerson(ctx context.Context, d person.Draft) (p person.Person, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if p, err = person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: isVerified, PasswordHash: hash}); err != nil {
+		if p, err = person.Create(ctx, tx, d); err != nil {
 			return err
 		}
 		if err := s.Grants.GrantSignup(ctx, tx, p.ID); err != nil {
 			return err
 		}
-		if isVerified {
+		if d.EmailVerified {
 			if err := verification.JoinByDomain(ctx, tx, p, ""); err != nil {
 				return err
 			}

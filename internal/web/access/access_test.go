@@ -51,7 +51,7 @@ func build(t testing.TB, engine string, verified bool, o accounttest.Options) *f
 	w := &fixture{t: t}
 	o.Now = w.now
 	w.site = accounttest.New(t, dbtest.OpenAt(t, dbtest.URL(t, engine), w.now), o)
-	p, err := w.site.Accounts.SignUp.CreatePerson(t.Context(), anna, accounttest.Password, verified)
+	p, err := w.site.Accounts.SignUp.CreatePerson(t.Context(), person.Draft{Email: anna, EmailVerified: verified, PasswordHash: accounttest.PasswordHash})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -174,19 +173,11 @@ func (s *site) state() string {
 
 const password = accounttest.Password
 
-// hashed is the stored form of password, computed once because hashing is slow
-// on purpose.
-var hashed = sync.OnceValues(func() (string, error) { return person.HashPassword(context.Background(), password) })
-
 // person creates a person with the common password.
 func (s *site) person(email string) (p person.Person) {
 	s.t.Helper()
-	hash, err := hashed()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	s.write(func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		p, err = person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: true, PasswordHash: hash})
+		p, err = person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: true, PasswordHash: accounttest.PasswordHash})
 		return err
 	})
 	return p

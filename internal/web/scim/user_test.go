@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"atelier/internal/account/accounttest"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/mail"
@@ -116,7 +117,7 @@ func TestExistingAccounts(t *testing.T) {
 		if m := w.lastMail("bert@fox.example"); m.Subject != "You are a member of a company" {
 			w.Errorf("mail = %+v", m)
 		}
-		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "bert@fox.example", "correct horse battery", w.site.Client()); err != nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "bert@fox.example", accounttest.Password, w.site.Client()); err != nil {
 			w.Errorf("the password of somebody whose address is theirs: %v", err)
 		}
 		// Whom the operator shut out stays shut out.
@@ -124,7 +125,7 @@ func TestExistingAccounts(t *testing.T) {
 		w.ok(w.site.Accounts.SignIn.SetSuspended(w.Context(), "carl@fox.example", true))
 		w.patch(200, "/Users/"+carl, `[{"op":"replace","path":"active","value":false}]`)
 		w.patch(200, "/Users/"+carl, `[{"op":"replace","path":"active","value":true}]`)
-		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "carl@fox.example", "correct horse battery", w.site.Client()); err == nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "carl@fox.example", accounttest.Password, w.site.Client()); err == nil {
 			w.Error("the identity provider reactivated a person whom the operator had suspended")
 		}
 	})
@@ -134,14 +135,14 @@ func TestExistingAccounts(t *testing.T) {
 // never verified it does not get what its owner is given.
 func TestASquatterLosesTheAddress(t *testing.T) {
 	each(t, func(w *fixture) {
-		p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), "dora@fox.example", "correct horse battery", false)
+		p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), person.Draft{Email: "dora@fox.example", PasswordHash: accounttest.PasswordHash})
 		w.ok(err)
 		_, token := w.site.Token("dora@fox.example", "")
 		device := w.site.Device(p.ID, "blender")
 		if got := w.user("dora@fox.example"); got != p.ID {
 			w.Errorf("id = %s, want %s", got, p.ID)
 		}
-		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "dora@fox.example", "correct horse battery", w.site.Client()); err == nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "dora@fox.example", accounttest.Password, w.site.Client()); err == nil {
 			w.Error("the squatter's password works")
 		}
 		if _, err := credential.Check(w.Context(), w.site.DB, token); err == nil {
@@ -160,13 +161,13 @@ func TestASquatterWhoIsAMember(t *testing.T) {
 			{"dora@fox.example", `[{"op":"replace","path":"title","value":"Lead"}]`},
 			{"emma@fox.example", `[{"op":"replace","path":"userName","value":"em@fox.example"}]`},
 		} {
-			p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), x.name, "correct horse battery", false)
+			p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), person.Draft{Email: x.name, PasswordHash: accounttest.PasswordHash})
 			w.ok(err)
 			w.site.Admit(w.fox, x.name)
 			_, token := w.site.Token(x.name, "")
 			before := w.seq()
 			u := w.patch(200, "/Users/"+p.ID, x.change)
-			if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), fmt.Sprint(u.at("userName")), "correct horse battery", w.site.Client()); err == nil {
+			if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), fmt.Sprint(u.at("userName")), accounttest.Password, w.site.Client()); err == nil {
 				w.Errorf("%s: the squatter's password works", x.name)
 			}
 			if _, err := credential.Check(w.Context(), w.site.DB, token); err == nil {
@@ -181,11 +182,11 @@ func TestASquatterWhoIsAMember(t *testing.T) {
 			}
 		}
 		// Outside of the company's domains it can vouch for nobody.
-		p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), "gast@home.example", "correct horse battery", false)
+		p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), person.Draft{Email: "gast@home.example", PasswordHash: accounttest.PasswordHash})
 		w.ok(err)
 		w.site.Admit(w.fox, "gast@home.example")
 		w.patch(200, "/Users/"+p.ID, `[{"op":"replace","path":"title","value":"Guest"}]`)
-		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "gast@home.example", "correct horse battery", w.site.Client()); err != nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "gast@home.example", accounttest.Password, w.site.Client()); err != nil {
 			w.Errorf("a guest: %v", err)
 		}
 	})
