@@ -199,6 +199,7 @@ func TestTerminal(t *testing.T) {
 func TestTerminalBars(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.oneWorker = true
 	n := s.serve()
 	token := s.token("anna@example.com")
 	s.do("admin", "grant", "--email", "anna@example.com", "--tokens", "100")

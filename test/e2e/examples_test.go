@@ -225,7 +225,11 @@ func (e exampleRun) newAdmin(t *testing.T, s *site, n *node, folder string) []st
 	if err := os.WriteFile(filepath.Join(folder, "tokens.json"), tokens, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"TEAM=" + team, "ATELIER_DATA=" + s.data}
+	env := append([]string{"TEAM=" + team, "ATELIER_DATA=" + s.data}, s.nodesEnv...)
+	if s.database != "" {
+		env = append(env, "ATELIER_DATABASE="+s.database)
+	}
+	return env
 }
 
 func runExample(t *testing.T, s *site, n *node, e exampleRun) {

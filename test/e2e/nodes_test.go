@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -88,6 +89,38 @@ func (s *site) storedFiles() map[string]bool {
 		keys[object.Key] = true
 	}
 	return keys
+}
+
+// eachFile calls see with every file of the installation: those of its data
+// folder, if it has one, and those of its bucket.
+func (s *site) eachFile(see func(name string, content []byte)) {
+	s.t.Helper()
+	err := filepath.WalkDir(s.data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		see(filepath.Base(path), content)
+		return err
+	})
+	if err != nil && (s.bucket == nil || !errors.Is(err, fs.ErrNotExist)) {
+		s.t.Fatal(err)
+	}
+	if s.bucket == nil {
+		return
+	}
+	store := s.bucket.Client(s.t).Client
+	for key := range s.storedFiles() {
+		object, err := store.GetObject(s.t.Context(), s.bucket.Name, key, minio.GetObjectOptions{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		content, err := io.ReadAll(object)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		see(key, content)
+	}
 }
 
 // overwriteFile replaces the bytes of a stored file.

@@ -27,7 +27,14 @@ fields:
 `, name, tokens, timeout))
 		}
 	}
-	watch.Until(s.t, "the tool "+name, func() bool { return n.tools("", nil)[name] != "" })
+	seen := 0 // in a row: the proxy of several nodes asks one after the other
+	watch.Until(s.t, "the tool "+name, func() bool {
+		seen++
+		if n.tools("", nil)[name] == "" {
+			seen = 0
+		}
+		return seen > len(n.members)
+	})
 }
 
 // orderOf asks a tool of the script engine for one result.
