@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,6 +27,9 @@ const devicePoll = 10 * time.Second
 // capacity measures a node with everything on: PostgreSQL with fsync, all roles,
 // a worker that executes the runs, metrics.
 func (b *bench) capacity(ctx context.Context) error {
+	if err := raiseFileLimit(); err != nil {
+		return err
+	}
 	return b.onPostgres(ctx, func(address string) error {
 		s, err := b.serve(ctx, "capacity", settings{
 			tags:     "failpoint",
@@ -33,6 +37,7 @@ func (b *bench) capacity(ctx context.Context) error {
 			database: address,
 			more: []string{
 				"ATELIER_METRICS_LISTEN=127.0.0.1:0",
+				"ATELIER_HTTP_CONNECTIONS=20000",
 				"ATELIER_HTTP_CONNECTIONS_PER_ADDRESS=20000",
 				"ATELIER_SHUTDOWN_TIMEOUT=2s",
 			},
@@ -71,6 +76,28 @@ func (b *bench) capacity(ctx context.Context) error {
 		}
 		return s.check(ctx)
 	})
+}
+
+// openFiles is enough for a connection of each device: the server counts two
+// files for each.
+const openFiles = 65536
+
+// raiseFileLimit lets this process and the servers that it starts open as many
+// files as many connections need. Only root can raise the hard limit.
+func raiseFileLimit() error {
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
+		return err
+	}
+	if now.Cur >= openFiles {
+		return nil
+	}
+	now.Cur = openFiles
+	now.Max = max(now.Max, openFiles)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
+		return fmt.Errorf("the limit on open files is too low (ulimit -n %d): %w", openFiles, err)
+	}
+	return nil
 }
 
 // holdRate sends requests as fast as they are answered, for as long as the flag
