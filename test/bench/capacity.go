@@ -223,13 +223,6 @@ func (b *bench) pollDevices(ctx context.Context, s *server, polls []target) erro
 			}
 		}
 	}()
-	for i := range polls {
-		c, err := net.Dial("tcp", s.address)
-		if err != nil {
-			return fmt.Errorf("connection %d: %w", i, err)
-		}
-		wires[i] = &wire{c, bufio.NewReaderSize(c, 4096)} // a small buffer, because there are many
-	}
 	var mu sync.Mutex
 	var took []time.Duration
 	var group errgroup.Group
@@ -244,6 +237,13 @@ func (b *bench) pollDevices(ctx context.Context, s *server, polls []target) erro
 				case <-ctx.Done():
 					return ctx.Err()
 				case <-time.After(time.Until(at)):
+				}
+				if wires[i] == nil { // the server closes connections that send nothing for some seconds
+					c, err := net.Dial("tcp", s.address)
+					if err != nil {
+						return fmt.Errorf("connection %d: %w", i, err)
+					}
+					wires[i] = &wire{c, bufio.NewReaderSize(c, 4096)} // a small buffer, because there are many
 				}
 				if err := wires[i].ask(request, io.Discard); err != nil {
 					return fmt.Errorf("device %d: %w", i, err)
