@@ -221,6 +221,7 @@ func (serveCmd) Run(p *program) error {
 			Now:          time.Now,
 			Space:        work.space.CheckDisks,
 			Origins:      cfg.HTTP.CORSOrigins,
+			OpenAI:       openAISettings(cfg),
 			Installation: operator.Installation{
 				Version:      buildVersion(),
 				Started:      started,
@@ -356,7 +357,7 @@ func routeRequests(calls, docs, reference, pages, people http.Handler) http.Hand
 	rest.Handle("/docs/api", reference)
 	rest.Handle("/docs/api/", reference)
 	rest.Handle("/scim/", people)
-	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/.well-known/"} {
+	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/v1/", "/.well-known/"} {
 		rest.Handle(path, calls)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -366,6 +367,15 @@ func routeRequests(calls, docs, reference, pages, people http.Handler) http.Hand
 		}
 		rest.ServeHTTP(w, r)
 	})
+}
+
+// openAISettings returns the settings of the OpenAI-compatible interface, or nil
+// if it is off.
+func openAISettings(c *config.Config) *api.OpenAI {
+	if !c.OpenAI.Enabled {
+		return nil
+	}
+	return &api.OpenAI{Wait: time.Duration(c.OpenAI.Wait), KeepRuns: c.OpenAI.KeepRuns}
 }
 
 // onSignal returns a channel that receives a value when the process gets signal

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
+	"atelier/internal/catalog/openaimap"
 	"atelier/internal/catalog/toolsync"
 )
 
@@ -27,7 +29,8 @@ var errProblems = errors.New("the manifests have problems")
 
 type lintCmd struct {
 	jsonFlag
-	Dir string `arg:"" optional:"" help:"Folder with manifests (default: --tools, or the shipped ones)."`
+	Dir    string `arg:"" optional:"" help:"Folder with manifests (default: --tools, or the shipped ones)."`
+	OpenAI bool   `name:"openai" help:"Also list the endpoints under /v1 that can call each tool, and why others cannot."`
 }
 
 func (c lintCmd) Run(p *program) error {
@@ -48,11 +51,70 @@ func (c lintCmd) Run(p *program) error {
 	own := set.LenOf(catalog.Directory)
 	shipped := set.LenOf(catalog.Builtin)
 	if c.JSON {
-		err = p.printResult(true, map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "problems": problemRows(problems)}, "")
+		result := map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "problems": problemRows(problems)}
+		if c.OpenAI {
+			result["openai"] = openAIRows(set)
+		}
+		err = p.printResult(true, result, "")
 	} else {
+		if c.OpenAI {
+			printEndpoints(p.stdout, openAIRows(set))
+		}
 		err = p.printProblems(problems, countTools(own, shipped, len(from) > 1)+", no problems")
 	}
 	return problemsAsError(err, problems)
+}
+
+// openAIRow says whether an endpoint of the OpenAI-compatible interface can call
+// a tool.
+type openAIRow struct {
+	Tool     string `json:"tool"`
+	Endpoint string `json:"endpoint"`
+	Callable bool   `json:"callable"`
+	Remark   string `json:"remark"` // why not, or what to know
+}
+
+// openAIRows returns a row for each tool and endpoint.
+func openAIRows(set *catalog.Set) []openAIRow {
+	all := []openAIRow{}
+	for slug, t := range set.AllTools() {
+		for _, e := range openaimap.Endpoints {
+			row := openAIRow{Tool: slug, Endpoint: string(e)}
+			m, err := openaimap.New(t, e)
+			if err != nil {
+				row.Remark = err.Error()
+			} else {
+				row.Callable = true
+				row.Remark = strings.Join(m.Remarks(), "; ")
+			}
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// printEndpoints prints the endpoints that can call each tool, and for tools
+// that none can call, the reasons.
+func printEndpoints(w io.Writer, all []openAIRow) {
+	for rows := range slices.Chunk(all, len(openaimap.Endpoints)) {
+		var callable, reasons []string
+		for _, row := range rows {
+			text := row.Endpoint
+			if row.Remark != "" {
+				text += " (" + row.Remark + ")"
+			}
+			if row.Callable {
+				callable = append(callable, text)
+			} else {
+				reasons = append(reasons, text)
+			}
+		}
+		if len(callable) == 0 {
+			fmt.Fprintf(w, "%s: no endpoint: %s\n", rows[0].Tool, strings.Join(reasons, ", "))
+			continue
+		}
+		fmt.Fprintf(w, "%s: %s\n", rows[0].Tool, strings.Join(callable, ", "))
+	}
 }
 
 // countTools returns a phrase with the number of the operator's own tools and

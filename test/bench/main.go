@@ -79,6 +79,7 @@ var parts = []struct {
 	{"creates", (*bench).creates},
 	{"status", (*bench).status},
 	{"latency", (*bench).runLatency},
+	{"doors", (*bench).doors},
 	{"commands", (*bench).commands},
 	{"history", (*bench).history},
 	{"growth", (*bench).growth},

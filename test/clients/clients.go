@@ -27,28 +27,53 @@ var errNoClients = fmt.Errorf("the providers' clients %w", servers.ErrMissing)
 // within a minute.
 func Run(t testing.TB, script string, arguments ...string) {
 	t.Helper()
+	Output(t, time.Minute, script, arguments...)
+}
+
+// Output is Run for scripts that may take longer. It returns what the script
+// prints.
+func Output(t testing.TB, limit time.Duration, script string, arguments ...string) []byte {
+	t.Helper()
 	c := servers.Need(t, "providers' clients", "ATELIER_TEST_CLIENTS", install)
 	text, err := os.ReadFile(filepath.Join(c.source, script))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return OutputOf(t, limit, Script{Name: script, Text: text, Arguments: arguments})
+}
+
+// Script is a program for Node.js.
+type Script struct {
+	Name      string
+	Text      []byte
+	Arguments []string
+	Env       []string
+}
+
+// OutputOf runs a script that can import the providers' clients, and returns
+// what it prints.
+func OutputOf(t testing.TB, limit time.Duration, s Script) []byte {
+	t.Helper()
+	c := servers.Need(t, "providers' clients", "ATELIER_TEST_CLIENTS", install)
 	// Node finds packages from where the script lies.
 	dir, err := os.MkdirTemp(c.packages, ".run-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	at := filepath.Join(dir, script)
-	if err := os.WriteFile(at, text, 0o600); err != nil {
+	at := filepath.Join(dir, s.Name)
+	if err := os.WriteFile(at, s.Text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.node, append([]string{at}, arguments...)...)
-	cmd.Dir, cmd.Env = dir, []string{"NODE_ENV=production"}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, strings.TrimSpace(string(out)))
+	cmd := exec.CommandContext(ctx, c.node, append([]string{at}, s.Arguments...)...)
+	cmd.Dir, cmd.Env = dir, append([]string{"NODE_ENV=production"}, s.Env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", s.Name, err, strings.TrimSpace(string(out)))
 	}
+	return out
 }
 
 // installed is where Node.js, our scripts and the packages are.

@@ -73,6 +73,7 @@ type Config struct {
 	Storage     Storage     `embed:"" prefix:"storage."`
 	Uploads     Uploads     `embed:"" prefix:"uploads."`
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
+	OpenAI      OpenAIDoor  `embed:"" prefix:"openai."`
 }
 
 // Pool has the settings for the connections to PostgreSQL and for its replica.
@@ -327,6 +328,13 @@ type Memory struct {
 // Reporting has the settings for access to reports.
 type Reporting struct {
 	OAuth string `name:"oauth" hidden:"" help:"Reports for ID tokens: allow or refuse." default:"allow" enum:"allow,refuse"`
+}
+
+// OpenAIDoor has the settings of the OpenAI-compatible interface under /v1.
+type OpenAIDoor struct {
+	Enabled  bool `hidden:"" help:"Serve the OpenAI-compatible interface under /v1." default:"true" negatable:""`
+	Wait     Span `hidden:"" help:"How long a response under /v1 waits for the end of its run. The run goes on after that." default:"10m" least:"1"`
+	KeepRuns bool `hidden:"" help:"Let a run go on when its client under /v1 leaves. Otherwise it is cancelled." default:"false" negatable:""`
 }
 
 // HasRole reports whether this process has the role "api" or "worker".

@@ -71,6 +71,7 @@ func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bo
 	if len(form.keys) > maxFields {
 		o.addProblem("fields", "has %d fields; at most %d are allowed", len(form.keys), maxFields)
 	}
+	t.OpenAI = r.readOpenAI(o, form.keys)
 	return t
 }
 

@@ -41,6 +41,7 @@ type Tool struct {
 	Timeout     time.Duration
 	Priority    int64 // of its runs among waiting runs; 0 is normal, higher comes earlier
 	Visibility  Visibility
+	OpenAI      OpenAI
 	Fields      []Field
 
 	Created, Updated time.Time

@@ -94,6 +94,11 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 			return c, err
 		}
 	}
+	if d.IsRepeat {
+		if c, found, err := s.findRepeated(ctx, tx, who.PersonID, d.Fingerprint); err != nil || found {
+			return c, err
+		}
+	}
 	if err := deferCheckUnchanged(ctx, tx, a.tool); err != nil {
 		return Created{}, err
 	}
@@ -167,8 +172,12 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err := run.Add(ctx, tx, r, a.inputs); err != nil {
 		return Created{}, err
 	}
-	if d.Key != "" {
-		if err := run.StoreKey(ctx, tx, who.PersonID, d.Key, run.Key{Fingerprint: d.Fingerprint, RunID: r.ID}); err != nil {
+	key := d.Key
+	if d.MayRepeat {
+		key = repeatPrefix(d.Fingerprint) + r.ID
+	}
+	if key != "" {
+		if err := run.StoreKey(ctx, tx, who.PersonID, key, run.Key{Fingerprint: d.Fingerprint, RunID: r.ID}); err != nil {
 			return Created{}, err
 		}
 	}

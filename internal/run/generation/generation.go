@@ -153,6 +153,10 @@ type Draft struct {
 	// Key is the idempotency key, or "" if there is none. Fingerprint is a hash
 	// of the request, by which a repeated request is recognized.
 	Key, Fingerprint string
+	// MayRepeat says that the client sends no idempotency key, but says when it
+	// sends a request again (IsRepeat). The run is then found by the
+	// fingerprint.
+	MayRepeat, IsRepeat bool
 }
 
 // rateKey returns the key under which the rate limit counts the create requests

@@ -3,6 +3,7 @@ package generation
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ratelimit"
@@ -41,6 +42,27 @@ func (s *Service) findReplay(ctx context.Context, tx *sqldb.Tx, personID, key, f
 		return Created{}, false, err
 	}
 
+	c, err = s.replayKey(ctx, tx, personID, *k, fingerprint)
+	return c, err == nil, err
+}
+
+// repeatWindow is how long a request without an idempotency key is recognized
+// when its client sends it again. The official clients of OpenAI wait for ten
+// minutes for a response, and then send the request again.
+const repeatWindow = 20 * time.Minute
+
+// repeatPrefix is the beginning of the keys under which runs are stored that
+// are found by the fingerprint of their request. The id of the run follows.
+func repeatPrefix(fingerprint string) string { return "repeat:" + fingerprint + ":" }
+
+// findRepeated returns the newest run that a request with the same fingerprint
+// created recently. found is false if there is none. The person is locked, so
+// that of several such requests only one creates a run.
+func (s *Service) findRepeated(ctx context.Context, tx *sqldb.Tx, personID, fingerprint string) (c Created, found bool, err error) {
+	k, err := run.FindNewestKey(ctx, tx, personID, repeatPrefix(fingerprint), repeatWindow)
+	if err != nil || k == nil {
+		return Created{}, false, err
+	}
 	c, err = s.replayKey(ctx, tx, personID, *k, fingerprint)
 	return c, err == nil, err
 }

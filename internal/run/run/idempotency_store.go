@@ -19,10 +19,27 @@ type Key struct {
 // FindKey returns the record of a person's idempotency key, or nil if there is
 // none or it is older than lifetime.
 func FindKey(ctx context.Context, tx *sqldb.Tx, personID, key string, lifetime time.Duration) (*Key, error) {
+	row := tx.QueryRow(ctx, `SELECT fingerprint, run_id, created FROM idempotency WHERE person_id = $1 AND key = $2`, personID, key)
+	return scanKey(tx, row, lifetime)
+}
+
+// FindNewestKey returns the record of the person's key that begins with prefix
+// and was stored last. It returns nil if there is none, or it is older than
+// lifetime. The rest of the keys are ids of runs, which increase with time; in
+// every collation they sort before the letter z.
+func FindNewestKey(ctx context.Context, tx *sqldb.Tx, personID, prefix string, lifetime time.Duration) (*Key, error) {
+	row := tx.QueryRow(ctx, `
+		SELECT fingerprint, run_id, created FROM idempotency
+		WHERE person_id = $1 AND key >= $2 AND key < $3 ORDER BY key DESC LIMIT 1`, personID, prefix, prefix+"z")
+	return scanKey(tx, row, lifetime)
+}
+
+// scanKey reads the record of a key. It returns nil if there is none or it is
+// older than lifetime.
+func scanKey(tx *sqldb.Tx, row sqldb.Row, lifetime time.Duration) (*Key, error) {
 	var k Key
 	var created sqldb.Time
-	err := tx.QueryRow(ctx, `SELECT fingerprint, run_id, created FROM idempotency WHERE person_id = $1 AND key = $2`, personID, key).
-		Scan(&k.Fingerprint, &k.RunID, &created)
+	err := row.Scan(&k.Fingerprint, &k.RunID, &created)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil, nil
 	}

@@ -1,7 +1,7 @@
-// Package api assembles /api/v2 from its resources, each of which is a package
-// in a subdirectory with a list of routes (rest.Route). It authenticates,
-// authorizes and rate-limits every request, and responds as the OpenAPI
-// document specifies.
+// Package api assembles /api/v2 and /v1 from their resources, each of which is
+// a package in a subdirectory with a list of routes (rest.Route). It
+// authenticates, authorizes and rate-limits every request. /api/v2 responds as
+// the OpenAPI document specifies, and /v1 as the OpenAI API does.
 package api
 
 import (
@@ -41,9 +41,12 @@ import (
 	libraryapi "atelier/internal/web/api/library"
 	"atelier/internal/web/api/me"
 	"atelier/internal/web/api/media"
+	"atelier/internal/web/api/newrun"
+	"atelier/internal/web/api/openai"
 	operatorapi "atelier/internal/web/api/operator"
 	"atelier/internal/web/api/reports"
 	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/runwait"
 	"atelier/internal/web/api/sessions"
 	"atelier/internal/web/api/teams"
 	"atelier/internal/web/api/tools"
@@ -74,6 +77,9 @@ type Parts struct {
 	Limits       Limits
 	// Origins are the web origins whose pages may use the API (CORS).
 	Origins []string
+	// OpenAI has the settings of the OpenAI-compatible interface. nil turns it
+	// off.
+	OpenAI *OpenAI
 	// Installation is shown to operators.
 	Installation operatorapi.Installation
 	// Space returns an error while the disk is nearly full, for requests that
@@ -96,13 +102,19 @@ type Limits struct {
 	DecodeWait        time.Duration // the longest time that a file waits for memory to decode it
 }
 
+// OpenAI has the settings of the OpenAI-compatible interface.
+type OpenAI struct {
+	Wait     time.Duration // the longest time that a response waits for the end of its run
+	KeepRuns bool          // runs go on after their clients have left
+}
+
 // resource is a part of the API that has its own routes.
 type resource interface {
 	Routes() []rest.Route
 }
 
-// New returns the handler of all paths under /api/, of the pictures of tools,
-// and of signed URLs.
+// New returns the handler of all paths under /api/ and /v1/, of the pictures of
+// tools, and of signed URLs.
 func New(p Parts) (http.Handler, error) {
 	s, err := newServer(p)
 	if err != nil {
@@ -131,6 +143,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 		DecodeWait:      p.Limits.DecodeWait,
 		Now:             p.Now,
 	}
+	newRuns := &newrun.Receiver{Runs: p.Runs, Files: files, MaxKeyLength: p.Limits.KeyLength}
 
 	boardsHandler := &boards.Handler{
 		Boards:  p.Boards,
@@ -148,7 +161,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 		Grants: p.Accounts.Grants,
 	})
 
-	return []resource{
+	all := []resource{
 		&accesstokens.Handler{
 			Tokens: p.Accounts.AccessTokens,
 			Pages:  pages,
@@ -175,16 +188,15 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Streams: streams,
 		},
 		&generations.Handler{
-			Runs:         p.Runs,
-			Hub:          p.Hub,
-			Files:        files,
-			Links:        p.Links,
-			Ended:        ended,
-			Streams:      streams,
-			Pages:        pages,
-			JSON:         jsonLimits,
-			BaseURL:      p.BaseURL,
-			MaxKeyLength: p.Limits.KeyLength,
+			Runs:    p.Runs,
+			Hub:     p.Hub,
+			NewRuns: newRuns,
+			Links:   p.Links,
+			Ended:   ended,
+			Streams: streams,
+			Pages:   pages,
+			JSON:    jsonLimits,
+			BaseURL: p.BaseURL,
 		},
 		&invitations.Handler{
 			SignUp:    p.Accounts.SignUp,
@@ -274,4 +286,20 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Pages:   pages,
 		},
 	}
+	if p.OpenAI != nil {
+		all = append(all, &openai.Handler{
+			Runs:     p.Runs,
+			NewRuns:  newRuns,
+			Waiter:   &runwait.Waiter{Runs: p.Runs, Hub: p.Hub, Limit: p.OpenAI.Wait},
+			Library:  p.Library,
+			Links:    p.Links,
+			Blobs:    p.Blobs,
+			Catalog:  p.Catalog,
+			Streams:  streams,
+			JSON:     jsonLimits,
+			Now:      p.Now,
+			KeepRuns: p.OpenAI.KeepRuns,
+		})
+	}
+	return all
 }

@@ -79,6 +79,7 @@ func startService(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	s.parts = api.Parts{
 		Gate: s.site.Gate, Accounts: s.site.Accounts, Companies: s.site.Companies, PersonalData: &personaldata.Service{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
+	s.parts.OpenAI = &api.OpenAI{Wait: time.Minute}
 	s.parts.Installation = operator.Installation{Version: "2.0.0-test", Started: db.Now(), StorageState: func() string { return "ok" }}
 	s.parts.Space = func() error {
 		if s.full.Load() {
@@ -162,11 +163,10 @@ func getJSON[T any](s *service, path string) (v T) {
 
 func (a answer) readError(t *testing.T) wire.ErrorBody {
 	t.Helper()
-	var e wire.Error
-	if err := json.Unmarshal(a.body, &e); err != nil {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
+	if a.Request != nil && a.Request.URL != nil && strings.HasPrefix(a.Request.URL.Path, "/v1/") {
+		return decodeAnswer[openAIError](t, a).Error.Atelier
 	}
-	return e.Error
+	return decodeAnswer[wire.Error](t, a).Error
 }
 
 func manifest(name, more string) string {

@@ -15,14 +15,16 @@ var (
 	// corsRequestHeaders lists the request headers that pages may send in
 	// addition to the CORS-safelisted ones.
 	corsRequestHeaders = strings.Join([]string{
-		"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Range", "Tus-Resumable",
-		"Upload-Checksum", "Upload-Length", "Upload-Metadata", "Upload-Offset", "X-Device-Id", "traceparent", "tracestate",
+		"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID",
+		"OpenAI-Organization", "OpenAI-Project", "Range", "Tus-Resumable", "Upload-Checksum", "Upload-Length", "Upload-Metadata", "Upload-Offset",
+		"X-Atelier-Keep-Run", "X-Device-Id", "X-Stainless-Arch", "X-Stainless-Lang", "X-Stainless-OS", "X-Stainless-Package-Version",
+		"X-Stainless-Retry-Count", "X-Stainless-Runtime", "X-Stainless-Runtime-Version", "X-Stainless-Timeout", "traceparent", "tracestate",
 	}, ", ")
 	// corsExposed lists the response headers that pages may read.
 	corsExposed = strings.Join([]string{
 		"Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Idempotent-Replayed", "Location", "RateLimit", "RateLimit-Policy",
 		"Retry-After", "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires", "Upload-Id",
-		"Upload-Length", "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Trace-Id",
+		"Upload-Length", "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Request-Id", "X-Should-Retry", "X-Trace-Id",
 	}, ", ")
 )
 
@@ -61,7 +63,7 @@ func isPreflight(w http.ResponseWriter, r *http.Request) bool {
 // servePreflight returns the handler of CORS preflight requests for a path.
 // Unknown paths allow all methods, so that the page can read the 404.
 func (s *server) servePreflight(path, methods string) http.Handler {
-	return s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
+	return s.serveOpen(path, nil, func(w http.ResponseWriter, r *http.Request) error {
 		header := w.Header()
 		header.Set("Access-Control-Allow-Methods", methods)
 		header.Set("Access-Control-Allow-Headers", corsRequestHeaders)

@@ -15,7 +15,7 @@ func Routes() []string {
 }
 
 func allRoutes() []rest.Route {
-	s, err := newServer(Parts{Accounts: &account.Services{}})
+	s, err := newServer(Parts{Accounts: &account.Services{}, OpenAI: &OpenAI{}})
 	if err != nil {
 		panic(err)
 	}

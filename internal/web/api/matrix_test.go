@@ -209,6 +209,19 @@ var endpoints = []struct {
 	{"DELETE /api/v2/invitations/{invitation_id}", toSignedIn, "", notFound},
 	{"POST /api/v2/invitations/{invitation_id}/accept", toSignedIn, "", notFound},
 
+	{"GET /v1/models", toCallers, "", fine},
+	{"GET /v1/models/{model...}", toCallers, "", fine},
+	{"POST /v1/images/generations", toActors, `{"model":"nothing"}`, outcome{404, "NOT_FOUND", ""}},
+	{"POST /v1/images/edits", toActors, `{"model":"nothing"}`, outcome{404, "NOT_FOUND", ""}},
+	{"POST /v1/images/variations", toActors, `{"model":"nothing"}`, outcome{404, "NOT_FOUND", ""}},
+	{"POST /v1/audio/speech", toActors, `{"model":"nothing"}`, outcome{404, "NOT_FOUND", ""}},
+	{"POST /v1/videos", toActors, `{"model":"nothing"}`, outcome{404, "NOT_FOUND", ""}},
+	{"GET /v1/videos", toActors, "", fine},
+	{"GET /v1/videos/{video_id}", toActors, "", notFound},
+	{"DELETE /v1/videos/{video_id}", toActors, "", notFound},
+	{"GET /v1/videos/{video_id}/content", toActors, "", notFound},
+	{" /v1/{path...}", toAll, "", notFound},
+
 	{"GET /api/v2/operator/status", toOperator, "", fine},
 	{"GET /api/v2/operator/runs", toOperator, "", fine},
 	{"POST /api/v2/operator/runs/{request_id}/cancel", toOperator, "", notFound},
@@ -478,6 +491,7 @@ func (m *matrix) furnish() {
 	named["none"], named["token_id"], named["invitation_id"] = ids.New(), ids.New(), ids.New()
 	named["request_id"], named["upload_id"], named["library_id"] = uuid.NewString(), ids.New(), ids.New()+":"+uuid.NewString()
 	named["board_id"], named["node_id"], named["session_id"] = ids.New(), ids.New(), ids.New()
+	named["model..."], named["video_id"], named["path..."] = "t0000", uuid.NewString(), "nothing"
 	named["kind"], named["id"], named["variant"] = "r", uuid.NewString(), "file"
 	named["role"], named["domain"], named["picture"] = "member", "example.com", strings.Repeat("0", 64)+".png"
 	for _, name := range []string{"bert", "lea", "sam", "otto", "rita"} {
@@ -651,6 +665,9 @@ func (m *matrix) cells() (all []cell) {
 				default:
 					c.want = e.in
 				}
+				if c.same != "" && strings.HasPrefix(path, "/v1/") { // in another form
+					c.same += " under /v1"
+				}
 				all = append(all, c)
 			}
 		}
@@ -756,16 +773,24 @@ func (m *matrix) send(method, path, body string, headers http.Header) (outcome, 
 	}
 	got := outcome{status: a.StatusCode}
 	if got.status >= 400 {
+		type problem struct {
+			Code    string
+			Details struct{ Reason string }
+		}
 		var e struct {
 			Error struct {
-				Code    string
-				Details struct{ Reason string }
+				problem
+				Atelier problem // under /v1
 			}
 		}
 		if err := json.Unmarshal([]byte(plain), &e); err != nil {
 			m.wrong.add("envelope", "%s %s = %d %s", method, path, got.status, plain)
 		}
-		got.code, got.reason = e.Error.Code, e.Error.Details.Reason
+		found := e.Error.problem
+		if strings.HasPrefix(path, "/v1/") {
+			found = e.Error.Atelier
+		}
+		got.code, got.reason = found.Code, found.Details.Reason
 	}
 	if challenge := a.Header.Get("WWW-Authenticate"); got.status == 401 && challenge != "Bearer" {
 		m.wrong.add("challenge", "%s %s = 401 with the challenge %q", method, path, challenge)

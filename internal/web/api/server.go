@@ -60,7 +60,9 @@ func (s *server) allRoutes() []rest.Route {
 // /invitations/{invitation_id} could conflict.
 func (s *server) newHandler(routes []rest.Route) http.Handler {
 	paths := map[string]map[string]http.Handler{}
+	errorsOf := map[string]errorWriter{}
 	for _, rt := range routes {
+		errorsOf[rt.Path] = rt.WriteError
 		methods := paths[rt.Path]
 		if methods == nil {
 			methods = map[string]http.Handler{}
@@ -74,9 +76,9 @@ func (s *server) newHandler(routes []rest.Route) http.Handler {
 
 	mux := http.NewServeMux()
 	for path, methods := range paths {
-		mux.HandleFunc(path, s.servePath(path, methods))
+		mux.HandleFunc(path, s.servePath(path, methods, errorsOf[path]))
 	}
-	unknown := s.serveOpen("unknown", func(http.ResponseWriter, *http.Request) error {
+	unknown := s.serveOpen("unknown", nil, func(http.ResponseWriter, *http.Request) error {
 		return fault.New(fault.NotFound, "This address does not exist.")
 	})
 	preflight := s.servePreflight("unknown", allMethods)
@@ -91,9 +93,11 @@ func (s *server) newHandler(routes []rest.Route) http.Handler {
 }
 
 // servePath returns the handler of all methods of one path.
-func (s *server) servePath(path string, methods map[string]http.Handler) http.HandlerFunc {
+func (s *server) servePath(path string, methods map[string]http.Handler, writeError errorWriter) http.HandlerFunc {
+	otherwise := methods[""]
+	delete(methods, "")
 	allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
-	notAllowed := s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
+	notAllowed := s.serveOpen(path, writeError, func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", allowed)
 		return fault.New(fault.MethodNotAllowed, "This address accepts only "+allowed+".")
 	})
@@ -103,22 +107,33 @@ func (s *server) servePath(path string, methods map[string]http.Handler) http.Ha
 			preflight.ServeHTTP(w, r)
 			return
 		}
-		if h, ok := methods[r.Method]; ok {
+		h, ok := methods[r.Method]
+		switch {
+		case ok:
 			h.ServeHTTP(w, r)
-			return
+		case otherwise != nil:
+			otherwise.ServeHTTP(w, r)
+		default:
+			notAllowed.ServeHTTP(w, r)
 		}
-		notAllowed.ServeHTTP(w, r)
 	}
 }
 
+// errorWriter responds with an error. nil stands for rest.WriteError.
+type errorWriter = func(w http.ResponseWriter, traceID string, err error)
+
 // serveOpen returns the handler of requests that need no credential.
-func (s *server) serveOpen(path string, handle rest.HandlerFunc) http.Handler {
-	return s.serveRoute(rest.Route{Path: path, Rule: access.Open, Handle: handle})
+func (s *server) serveOpen(path string, writeError errorWriter, handle rest.HandlerFunc) http.Handler {
+	return s.serveRoute(rest.Route{Path: path, Rule: access.Open, Handle: handle, WriteError: writeError})
 }
 
-// serveRoute returns the handler of a route. It sends errors in the API's
-// error format.
+// serveRoute returns the handler of a route. It sends errors in the error
+// format of the route.
 func (s *server) serveRoute(rt rest.Route) http.Handler {
+	writeError := rt.WriteError
+	if writeError == nil {
+		writeError = rest.WriteError
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
 		rec.Route = rt.Path
@@ -134,7 +149,7 @@ func (s *server) serveRoute(rt rest.Route) http.Handler {
 		if httpd.ResponseStarted(w) || rec.ClientLeft {
 			panic(http.ErrAbortHandler)
 		}
-		rest.WriteError(w, rec.TraceID, err)
+		writeError(w, rec.TraceID, err)
 	})
 }
 
@@ -164,6 +179,9 @@ func (s *server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWrit
 		CompanyID:     params.Values["company_id"],
 		Address:       rec.Addr.String(),
 		Reads:         r.Method == http.MethodGet || r.Method == http.MethodHead,
+	}
+	if rt.TeamHeader != "" && len(presented.TeamID) == 0 {
+		presented.TeamID = r.Header[rt.TeamHeader]
 	}
 	p, err := s.gate.Admit(r.Context(), rt.Rule, presented)
 	bucket := s.addresses

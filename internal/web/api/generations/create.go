@@ -3,8 +3,6 @@ package generations
 import (
 	"errors"
 	"fmt"
-	"math"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,15 +14,11 @@ import (
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
-	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/newrun"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
-
-// smallBody is the size in bytes above which the rate limit is checked before
-// the request body is read.
-const smallBody = 1 << 20
 
 // createGeneration serves POST /api/v2/generate: it creates a run, or repeats
 // the response to the earlier request with the same Idempotency-Key.
@@ -34,43 +28,19 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	key, err := rest.ReadIdempotencyKey(r.Header, h.MaxKeyLength)
+	q, err := h.NewRuns.Begin(w, r)
 	if err != nil {
+		setRateLimitExceeded(w.Header(), err)
 		return err
 	}
-
-	defer h.Runs.ExpectCreate(call.Principal.PersonID)()
-	var used *run.Key // the earlier use of the idempotency key, if any
-	if key != "" {
-		if used, err = h.Runs.FindKey(r.Context(), call.Principal.PersonID, key); err != nil {
-			return err
-		}
-	}
-	isKnown := used != nil
-	if err := h.refuseEarly(w, r, call.Principal.PersonID, isKnown); err != nil {
-		return err
-	}
-	room := int64(math.MaxInt64)
-	if !isKnown {
-		if room, err = h.checkRoom(r, call.Principal.AccountID); err != nil {
-			w.Header().Set("Connection", "close")
-			return rest.InPart(err, "body")
-		}
-	}
-
-	h.Files.ExtendDeadlines(w, r, h.Files.MaxRequestBytes)
-	body, err := h.readBody(w, r, isKnown, room)
+	defer q.End()
+	payload, err := h.readPayload(w, r, q)
 	if err != nil {
+		q.DiscardFiles()
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		return err
 	}
-	created, err := h.createRun(r, call, body, key, used)
-	if rest.IsRefusal(err) || created.Replayed {
-		h.Files.Intake.DiscardFiles(r.Context(), body.files...)
-	}
-	if fault.Is(err, fault.StorageQuotaExceeded) && len(body.files) > 0 {
-		err = rest.InPart(err, "files")
-	}
+	created, err := h.createRun(q, call.Principal.AccountID, payload)
 	if err != nil {
 		setRateLimitExceeded(w.Header(), err)
 		return err
@@ -85,65 +55,21 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	return rest.Reply(w, http.StatusAccepted, h.asCreated(created.Run))
 }
 
-// checkRoom returns how many bytes of files the request may contain. It returns
-// an error for a multipart request that is larger, before its body is read. A
-// JSON body contains no files; whether the account has storage left for results
-// is checked when the run is created.
-func (h *Handler) checkRoom(r *http.Request, accountID string) (room int64, err error) {
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		return h.Files.CheckRoom(r, accountID)
-	}
-	return math.MaxInt64, h.Files.Space()
-}
-
 // createRun creates a run from a request, or returns the run that was created
 // with the same idempotency key.
-func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, key string, used *run.Key) (generation.Created, error) {
-	if err := httpd.CheckJSON(body.payload, h.JSON.Depth); err != nil {
-		if used != nil {
+func (h *Handler) createRun(q *newrun.Request, accountID string, payload []byte) (generation.Created, error) {
+	if err := httpd.CheckJSON(payload, h.JSON.Depth); err != nil {
+		q.DiscardFiles()
+		if q.Used != nil {
 			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
 		}
 		return generation.Created{}, err
 	}
-	fingerprint, err := body.computeFingerprint(call.Principal.AccountID)
+	fingerprint, err := computeFingerprint(accountID, payload, q.Digests)
 	if err != nil {
 		return generation.Created{}, fmt.Errorf("compute the fingerprint of the request: %w", err)
 	}
-
-	if used != nil {
-		return h.Runs.ReplayCreate(r.Context(), call.Principal.PersonID, *used, fingerprint)
-	}
-
-	d, err := parseDraft(body.payload)
-	if err != nil {
-		return generation.Created{}, err
-	}
-	d.Principal = call.Principal
-	d.Files = body.files
-	d.Key = key
-	d.Fingerprint = fingerprint
-	return h.Runs.CreateRun(r.Context(), d)
-}
-
-// refuseEarly checks the headers of a request with a large body before the body
-// is read, so that a client does not send the whole body of a request that is
-// refused.
-func (h *Handler) refuseEarly(w http.ResponseWriter, r *http.Request, personID string, isKnown bool) error {
-	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
-		return nil
-	}
-
-	var err error
-	if r.ContentLength > h.Files.MaxRequestBytes {
-		err = filebody.TooLarge(h.Files.MaxRequestBytes)
-	} else if !isKnown {
-		err = h.Runs.CheckRate(r.Context(), personID)
-		setRateLimitExceeded(w.Header(), err)
-	}
-	if err != nil {
-		w.Header().Set("Connection", "close")
-	}
-	return err
+	return q.Create(func() (generation.Draft, error) { return parseDraft(payload) }, fingerprint)
 }
 
 // previewCost serves POST /api/v2/generate/preview-cost: it returns the price

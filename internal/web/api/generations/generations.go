@@ -16,7 +16,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
 	"atelier/internal/web/access"
-	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/newrun"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
@@ -25,15 +25,13 @@ import (
 type Handler struct {
 	Runs    *generation.Service
 	Hub     *pubsub.Hub // notifies of changes of runs
-	Files   *filebody.Receiver
+	NewRuns *newrun.Receiver
 	Links   library.URLSigner
 	Ended   *EndedCache
 	Streams *rest.Streams
 	Pages   rest.Pager
 	JSON    rest.JSONLimits
 	BaseURL string
-	// MaxKeyLength is the maximum length of the Idempotency-Key header.
-	MaxKeyLength int
 }
 
 // Routes returns the routes of the operations on runs.

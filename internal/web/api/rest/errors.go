@@ -29,31 +29,20 @@ var retryable = map[fault.Code]bool{
 // defaultRetryAfter is the Retry-After of errors that specify no time.
 const defaultRetryAfter = 2 * time.Second
 
-// WriteError responds with the error in the API's error format. An error that
-// is not a fault.Error becomes INTERNAL, and its text is only logged.
-func WriteError(w http.ResponseWriter, traceID string, err error) {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		f = fault.New(fault.Internal, "An internal error occurred.")
+// FaultOf returns the error that a client is told. An error that is not a
+// fault.Error becomes INTERNAL, and its text is only logged.
+func FaultOf(err error) *fault.Error {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f
 	}
+	return fault.New(fault.Internal, "An internal error occurred.")
+}
 
-	details := map[string]any{}
-	for k, v := range f.Details {
-		details[k] = v
-	}
-	if f.Code == fault.Invalid {
-		fields := make([]map[string]string, 0, len(f.Fields))
-		for _, p := range f.Fields {
-			fields = append(fields, map[string]string{"path": p.Path, "message": p.Message})
-		}
-		details["fields"] = fields
-	}
-	status := httpd.Status[f.Code]
-	if details["path"] == nil && namesPart(f.Code) {
-		details["path"] = "body"
-	}
+// IsRetryable reports whether the same request can succeed later.
+func IsRetryable(f *fault.Error) bool { return retryable[f.Code] || f.Details["reason"] == "in_flight" }
 
-	header := w.Header()
+// SetErrorHeaders sets the headers of a response with an error.
+func SetErrorHeaders(header http.Header, status int, f *fault.Error) {
 	if f.Code == fault.RequestTimeout {
 		header.Set("Connection", "close") // the rest of the body must not be parsed as the next request
 	}
@@ -69,18 +58,49 @@ func WriteError(w http.ResponseWriter, traceID string, err error) {
 	}
 	header.Del("ETag")
 	header.Set("Cache-Control", "no-store") // a handler may have set another value for its successful response
+}
 
-	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{
+// ErrorBody returns an error in the API's error format.
+func ErrorBody(f *fault.Error, traceID string) wire.ErrorBody {
+	details := map[string]any{}
+	for k, v := range f.Details {
+		details[k] = v
+	}
+	if f.Code == fault.Invalid {
+		fields := make([]map[string]string, 0, len(f.Fields))
+		for _, p := range f.Fields {
+			fields = append(fields, map[string]string{"path": p.Path, "message": p.Message})
+		}
+		details["fields"] = fields
+	}
+	if details["path"] == nil && namesPart(f.Code) {
+		details["path"] = "body"
+	}
+	return wire.ErrorBody{
 		Code:      wire.ErrorCode(f.Code),
 		Message:   f.Message,
-		Retryable: retryable[f.Code] || f.Details["reason"] == "in_flight",
+		Retryable: IsRetryable(f),
 		Details:   details,
 		TraceID:   traceID,
-	}})
-	if err != nil {
-		panic(err) // cannot happen, because details contain only plain values
 	}
-	Send(w, status, body)
+}
+
+// WriteError responds with the error in the API's error format.
+func WriteError(w http.ResponseWriter, traceID string, err error) {
+	f := FaultOf(err)
+	status := httpd.Status[f.Code]
+	SetErrorHeaders(w.Header(), status, f)
+	SendError(w, status, wire.Error{Error: ErrorBody(f, traceID)})
+}
+
+// SendError responds with the body of an error as JSON. The body contains only
+// plain values, so that encoding it cannot fail.
+func SendError(w http.ResponseWriter, status int, body any) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	Send(w, status, text)
 }
 
 // namesPart reports whether details.path of errors with this code names the

@@ -16,11 +16,18 @@ type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
 // Route is the handler of one operation of the API: a method and path.
 type Route struct {
+	// Method is the method of the requests. "" stands for all methods that the
+	// path has no other route for.
 	Method string
 	Path   string
 	// Rule determines which callers may use the operation.
 	Rule   access.Rule
 	Handle HandlerFunc
+	// WriteError responds with an error. nil means the error format of /api/v2.
+	WriteError func(w http.ResponseWriter, traceID string, err error)
+	// TeamHeader is a header that names the team if the parameter team_id is
+	// missing, or "".
+	TeamHeader string
 }
 
 // NewRoute returns a route for a pattern such as "GET

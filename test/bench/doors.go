@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// doors measures a run of a tool that does nothing through the other interfaces
+// of the service, against the same run through /api/v2: its create, and its
+// events until the end.
+func (b *bench) doors(ctx context.Context) error {
+	if err := b.doorsOn(ctx, "SQLite", ""); err != nil {
+		return err
+	}
+	return b.onPostgres(ctx, func(address string) error { return b.doorsOn(ctx, "PostgreSQL", address) })
+}
+
+func (b *bench) doorsOn(ctx context.Context, where, database string) error {
+	s, err := b.serve(ctx, "doors-"+where, settings{tags: "failpoint", tools: map[string]string{"tags.yaml": tags, "noop.yaml": noop}, database: database})
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	people, err := gather(ctx, s, 1)
+	if err != nil {
+		return err
+	}
+	j, err := s.job(people[0].token, "Noop", `{}`)
+	if err != nil {
+		return err
+	}
+	f, err := follow(s.creates(people, j)[0])
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	door, err := dial(s.address)
+	if err != nil {
+		return err
+	}
+	defer door.Close()
+	t := s.with("/v1/images/generations")
+	t.token = people[0].token
+	t.body = `{"model":"noop","prompt":"fox"}`
+	request := t.request()
+
+	through := side{"runs through POST /v1/images/generations, one after the other (" + where + ")", one(func() error {
+		var body strings.Builder
+		if err := door.ask(request, &body); err != nil {
+			return err
+		}
+		var got struct{ Data []struct{ URL string } }
+		return json.Unmarshal([]byte(body.String()), &got)
+	})}
+	direct := side{"the same through POST /api/v2/generate and its events", one(func() error {
+		_, _, err := f.run()
+		return err
+	})}
+	return b.compare("runs/s", through, direct, 0.8)
+}
+
+// one does something again and again, and says how often a second.
+func one(do func() error) func(time.Duration) (float64, error) {
+	return func(span time.Duration) (float64, error) {
+		n := 0
+		start := time.Now()
+		for time.Since(start) < span {
+			if err := do(); err != nil {
+				return 0, err
+			}
+			n++
+		}
+		return float64(n) / time.Since(start).Seconds(), nil
+	}
+}
