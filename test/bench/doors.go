@@ -43,7 +43,7 @@ func (b *bench) doorsOn(ctx context.Context, where, database string) error {
 	defer door.Close()
 	t := s.with("/v1/images/generations")
 	t.token = people[0].token
-	t.body = `{"model":"noop","prompt":"fox"}`
+	t.body = `{"model":"noop"}`
 	request := t.request()
 
 	through := side{"runs through POST /v1/images/generations, one after the other (" + where + ")", one(func() error {

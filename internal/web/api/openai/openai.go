@@ -139,6 +139,7 @@ func describeError(err error, traceID string) (status int, body errorBody, isFin
 		Code:    cmp.Or(as.code, strings.ToLower(string(f.Code))),
 		Atelier: rest.ErrorBody(f, traceID),
 	}
+	body.Atelier.Retryable = !isFinal
 	switch {
 	case len(f.Fields) > 0:
 		param := strings.TrimPrefix(f.Fields[0].Path, "inputs.")
