@@ -92,7 +92,7 @@ var layers = []map[string][]string{
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,
 		"internal/web/api/rest": {"internal/web/api/wire", "internal/web/httpd"}, "internal/web/api/filebody": apiResource(),
 		"internal/web/api/accesstokens": apiResource(), "internal/web/api/boards": apiResource(), "internal/web/api/companies": apiResource(),
-		"internal/web/api/devices": apiResource("me"), "internal/web/api/newrun": apiResource("filebody"), "internal/web/api/runwait": apiResource(), "internal/web/api/openai": apiResource("filebody", "newrun", "runwait"), "internal/web/api/generations": apiResource("filebody", "newrun"), "internal/web/api/invitations": apiResource(),
+		"internal/web/api/devices": apiResource("me"), "internal/web/api/newrun": apiResource("filebody"), "internal/web/api/runwait": apiResource(), "internal/web/api/openai": apiResource("filebody", "generations", "newrun", "runwait"), "internal/web/api/generations": apiResource("filebody", "newrun"), "internal/web/api/invitations": apiResource(),
 		"internal/web/api/library": apiResource(), "internal/web/api/me": apiResource(), "internal/web/api/media": apiResource("filebody"),
 		"internal/web/api/ledger": apiResource(), "internal/web/api/operator": apiResource(), "internal/web/api/reports": apiResource(), "internal/web/api/sessions": apiResource(), "internal/web/api/teams": apiResource(), "internal/web/api/tools": apiResource(),
 		"internal/web/api/uploads": apiResource("filebody"), "internal/web/api/events": apiResource("boards", "generations", "me"), "internal/web/api/webhooks": apiResource("generations"),

@@ -139,7 +139,7 @@ func (f *Field) textProblem(value any) string {
 }
 
 func (f *Field) numberProblem(value any) string {
-	n, ok := toFloat(value)
+	n, ok := ToFloat(value)
 	if !ok {
 		return "must be a number"
 	}
@@ -192,8 +192,8 @@ const sizeMessage = "must be a width and a height in whole pixels"
 
 func (f *Field) sizeProblem(value any) string {
 	m, ok := value.(map[string]any)
-	w, okW := toFloat(m["width"])
-	h, okH := toFloat(m["height"])
+	w, okW := ToFloat(m["width"])
+	h, okH := ToFloat(m["height"])
 	if !ok || !okW || !okH || len(m) != 2 || w != math.Trunc(w) || h != math.Trunc(h) {
 		return sizeMessage
 	}
@@ -268,7 +268,7 @@ func (f *Field) findOption(value any) (own any, ok bool) {
 	}
 
 	for _, o := range f.Display.Options {
-		if n, isNumber := toFloat(o.Value); isNumber && isTextOfNumber(text, n) {
+		if n, isNumber := ToFloat(o.Value); isNumber && isTextOfNumber(text, n) {
 			return o.Value, true
 		}
 	}
@@ -316,8 +316,8 @@ func formatNumber(v float64) string {
 
 // isSameOption compares option values: 1 and 1.0 are equal, 1 and "1" are not.
 func isSameOption(a, b any) bool {
-	if x, ok := toFloat(a); ok {
-		y, ok := toFloat(b)
+	if x, ok := ToFloat(a); ok {
+		y, ok := ToFloat(b)
 		return ok && x == y
 	}
 
@@ -326,7 +326,9 @@ func isSameOption(a, b any) bool {
 	return okX && okY && x == y
 }
 
-func toFloat(v any) (float64, bool) {
+// ToFloat returns a number of a decoded YAML or JSON value. ok is false if the
+// value is no number.
+func ToFloat(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
 		return float64(n), true

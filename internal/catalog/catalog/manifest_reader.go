@@ -254,7 +254,7 @@ func (o *mapping) readFloat(key string) *float64 {
 		return nil
 	}
 
-	v, ok := toFloat(scalarValue(n))
+	v, ok := ToFloat(scalarValue(n))
 	if !ok {
 		o.addProblem(key, "must be a number")
 		return nil

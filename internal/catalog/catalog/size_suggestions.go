@@ -45,8 +45,8 @@ func suggestSizes(f *Field) []Size {
 
 	side := float64(defaultSide)
 	if chosen, ok := f.Default.(map[string]any); ok && f.sizeProblem(chosen) == "" {
-		width, _ := toFloat(chosen["width"])
-		height, _ := toFloat(chosen["height"])
+		width, _ := ToFloat(chosen["width"])
+		height, _ := ToFloat(chosen["height"])
 		if side = max(width, height); side <= maxSide {
 			add(width, height)
 		}

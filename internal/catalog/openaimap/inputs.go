@@ -170,7 +170,7 @@ func (c *converter) addPictures(r Request) {
 		left = left[n:]
 	}
 	if len(left) > 0 {
-		c.addProblem(cmp.Or(c.picture, "image"), "The model %s takes at most %d pictures.", c.Tool.Slug, c.MaxPictures())
+		c.addProblem(cmp.Or(c.picture, "image"), "The model %s takes at most %d pictures.", c.Tool.Slug, c.maxPictures())
 	}
 }
 
@@ -256,11 +256,11 @@ func offered(f *catalog.Field) string {
 // scaleSpeed converts a factor of the normal speed to the number of a field,
 // whose default is the normal speed.
 func scaleSpeed(f *catalog.Field, value any) (speed any, problem string) {
-	factor, ok := toFloat(coerce(f, value))
+	factor, ok := catalog.ToFloat(coerce(f, value))
 	if !ok {
 		return nil, "must be a number"
 	}
-	normal, ok := toFloat(f.Default)
+	normal, ok := catalog.ToFloat(f.Default)
 	if !ok || normal <= 0 {
 		normal = 1
 	}
@@ -292,14 +292,4 @@ func chooseVoice(f *catalog.Field, value any) (voice any, problem string) {
 		return nil, ""
 	}
 	return value, problem
-}
-
-func toFloat(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	}
-	return 0, false
 }

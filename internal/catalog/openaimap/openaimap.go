@@ -233,9 +233,9 @@ func (m *Mapping) sets(field *catalog.Field) bool {
 	return false
 }
 
-// MaxPictures returns the largest number of pictures of one request, or 0 if
+// maxPictures returns the largest number of pictures of one request, or 0 if
 // there is no limit.
-func (m *Mapping) MaxPictures() int64 {
+func (m *Mapping) maxPictures() int64 {
 	n := int64(0)
 	for _, f := range m.pictures {
 		switch {
@@ -258,9 +258,6 @@ func (m *Mapping) KeyOf(parameter string) string {
 	}
 	return ""
 }
-
-// TakesMask reports whether the tool has a field for a mask.
-func (m *Mapping) TakesMask() bool { return m.fields["mask"] != nil }
 
 func isText(f *catalog.Field) bool {
 	switch f.Type {

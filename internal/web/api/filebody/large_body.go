@@ -64,8 +64,9 @@ func (b *largeBody) Read(p []byte) (int, error) {
 		return 0, b.err
 	case errors.Is(err, io.EOF):
 		// After the end of the body, the HTTP server reads from the connection
-		// to notice when the client disconnects. Setting a deadline now would
-		// end that read and cancel the request.
+		// to notice when the client disconnects. A deadline would end that read
+		// and cancel the request.
+		_ = b.conn.SetReadDeadline(time.Time{})
 		b.err = io.EOF
 	case err != nil:
 		b.err = httpd.IncompleteBody(err)

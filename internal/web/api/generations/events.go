@@ -116,12 +116,12 @@ func hasMoved(previous, now generation.Record) bool {
 func AsPreview(links library.URLSigner, rec generation.Record, viewerID string) wire.GenerationPreview {
 	return wire.GenerationPreview{
 		URL:      links.SignURL(library.KindRunPreview, rec.ID, library.VariantPreview, viewerID, library.RunNames(rec.Preview).Preview),
-		MimeType: previewType(rec.Preview),
+		MimeType: PreviewType(rec.Preview),
 	}
 }
 
-// previewType returns the MIME type of a preview image from its storage key.
-func previewType(key string) string {
+// PreviewType returns the MIME type of a preview image from its storage key.
+func PreviewType(key string) string {
 	if strings.HasSuffix(key, ".png") {
 		return "image/png"
 	}

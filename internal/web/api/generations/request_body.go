@@ -1,8 +1,6 @@
 package generations
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -25,13 +23,7 @@ func computeFingerprint(accountID string, payload []byte, digests []string) (str
 	if err != nil {
 		return "", err
 	}
-
-	h := sha256.New()
-	for _, part := range append([]string{"POST /api/v2/generate", accountID, string(canonical)}, digests...) {
-		sum := sha256.Sum256([]byte(part))
-		h.Write(sum[:])
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return newrun.Fingerprint(append([]string{"POST /api/v2/generate", accountID, string(canonical)}, digests...)...), nil
 }
 
 // readPayload reads the body of a create request and returns its payload. The

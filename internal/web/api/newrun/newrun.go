@@ -5,6 +5,8 @@
 package newrun
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"math"
 	"mime"
 	"mime/multipart"
@@ -200,6 +202,17 @@ func (q *Request) create(draft func() (generation.Draft, error), fingerprint str
 	d.Key = q.Key
 	d.Fingerprint = fingerprint
 	return q.receiver.Runs.CreateRun(ctx, d)
+}
+
+// Fingerprint returns a hash of the parts of a request, by which a repeated
+// request is recognized.
+func Fingerprint(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		sum := sha256.Sum256([]byte(part))
+		h.Write(sum[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // End ends the request. It can be called more than once.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"time"
 
 	"atelier/internal/base/fault"
 	"atelier/internal/catalog/openaimap"
@@ -106,12 +105,8 @@ func (h *Handler) createImages(w http.ResponseWriter, r *http.Request, e openaim
 
 // awaitRun waits for the end of a run and returns an error if it has no results.
 func (h *Handler) awaitRun(w http.ResponseWriter, r *http.Request, id string, see func(generation.Record) error) (generation.Record, error) {
-	// The response begins after the end of the run. Until then the server reads
-	// from the connection to notice when the client disconnects; the deadline of
-	// the body would end that read and cancel the request.
-	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(time.Time{}) // this and the next fail only on connections without deadlines
-	_ = conn.SetWriteDeadline(h.Now().Add(h.Waiter.Limit + writeGrace))
+	// The response begins after the end of the run.
+	_ = http.NewResponseController(w).SetWriteDeadline(h.Now().Add(h.Waiter.Limit + writeGrace)) // fails only on connections without deadlines
 	rec, err := h.Waiter.Wait(r.Context(), runwait.Client{
 		Call:     rest.CallOf(r),
 		Stopping: httpd.RecordOf(r.Context()).Stopping,

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -213,12 +211,7 @@ func (one *request) readBoolean(name string) (bool, error) {
 
 // fingerprint returns a hash of the request.
 func (one *request) fingerprint(who principal.Principal, digests []string) string {
-	h := sha256.New()
-	for _, part := range append([]string{"POST /v1/" + string(one.endpoint), who.AccountID, who.Credential.ID, string(one.canonical)}, digests...) {
-		sum := sha256.Sum256([]byte(part))
-		h.Write(sum[:])
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return newrun.Fingerprint(append([]string{"POST /v1/" + string(one.endpoint), who.AccountID, who.Credential.ID, string(one.canonical)}, digests...)...)
 }
 
 // retryHeader is the header in which the official clients count how often they

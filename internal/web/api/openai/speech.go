@@ -84,11 +84,16 @@ func (h *Handler) sendFile(w http.ResponseWriter, r *http.Request, rec generatio
 		return err
 	}
 	defer file.Close()
+	return h.sendContent(w, file, result.MimeType, result.Size)
+}
+
+// sendContent responds with the content of a file.
+func (h *Handler) sendContent(w http.ResponseWriter, file io.Reader, mimeType string, size int64) error {
 	header := w.Header()
-	header.Set("Content-Type", result.MimeType)
-	header.Set("Content-Length", strconv.FormatInt(result.Size, 10))
+	header.Set("Content-Type", mimeType)
+	header.Set("Content-Length", strconv.FormatInt(size, 10))
 	rest.VaryByCaller(header)
-	_, err = io.Copy(httpd.NewDeadlineWriter(w, h.Now, writeGrace), file)
+	_, err := io.Copy(httpd.NewDeadlineWriter(w, h.Now, writeGrace), file)
 	return err
 }
 
@@ -103,8 +108,7 @@ func (h *Handler) sendSpeechEvents(w http.ResponseWriter, r *http.Request, rec g
 		return err
 	}
 	defer file.Close()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // instructs proxies not to buffer events
+	rest.SetStreamHeaders(w.Header())
 	rest.VaryByCaller(w.Header())
 	out := httpd.NewDeadlineWriter(w, h.Now, writeGrace)
 	chunk := make([]byte, soundChunk)

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"atelier/internal/base/fault"
 	"atelier/internal/file/blob"
 	"atelier/internal/run/generation"
+	"atelier/internal/web/api/generations"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/httpd"
 )
@@ -23,9 +23,6 @@ const (
 	// keepHeader is the header with which a client says that its run goes on
 	// after it has left.
 	keepHeader = "X-Atelier-Keep-Run"
-	// keepAliveInterval is the time after which a stream without events sends a
-	// comment.
-	keepAliveInterval = 15 * time.Second
 	// maxPreviewBytes limits the size of a preview in a stream.
 	maxPreviewBytes = 8 << 20
 )
@@ -46,10 +43,8 @@ func (h *Handler) streamImages(w http.ResponseWriter, r *http.Request, id, event
 		event:   event,
 		options: o,
 	}
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // instructs proxies not to buffer events
-	rest.VaryByCaller(header)
+	rest.SetStreamHeaders(w.Header())
+	rest.VaryByCaller(w.Header())
 	w.WriteHeader(http.StatusOK)
 	if err := s.conn.Flush(); err != nil {
 		return err
@@ -102,7 +97,7 @@ func (s *imageStream) update(rec generation.Record) error {
 	if rec.Preview != "" && rec.Preview != s.last && s.sent < s.options.previews && !rec.State.IsEnded() {
 		return s.sendPreview(rec)
 	}
-	if s.handler.Now().Sub(s.written) < keepAliveInterval {
+	if s.handler.Now().Sub(s.written) < rest.KeepAliveInterval {
 		return nil
 	}
 	return s.write(": alive\n\n")
@@ -125,7 +120,7 @@ func (s *imageStream) sendPreview(rec generation.Record) error {
 	return s.sendPicture(imageEvent{
 		Type:         s.event + ".partial_image",
 		CreatedAt:    s.handler.Now().Unix(),
-		OutputFormat: formatOf(previewType(rec.Preview)),
+		OutputFormat: formatOf(generations.PreviewType(rec.Preview)),
 		Index:        &index,
 	}, file)
 }
@@ -183,12 +178,4 @@ func (s *imageStream) sendPicture(e imageEvent, picture io.Reader) error {
 		return err
 	}
 	return s.write("\"}\n\n")
-}
-
-// previewType returns the MIME type of a preview from its blob key.
-func previewType(key string) string {
-	if strings.HasSuffix(key, ".png") {
-		return "image/png"
-	}
-	return "image/jpeg"
 }

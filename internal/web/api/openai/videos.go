@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,8 +16,8 @@ import (
 	"atelier/internal/catalog/openaimap"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
+	"atelier/internal/web/api/generations"
 	"atelier/internal/web/api/rest"
-	"atelier/internal/web/httpd"
 )
 
 // video is a video of the interface: a run of a tool that makes videos.
@@ -133,11 +132,7 @@ func (h *Handler) sendThumbnail(w http.ResponseWriter, r *http.Request, key stri
 		return err
 	}
 	defer file.Close()
-	w.Header().Set("Content-Type", previewType(key))
-	w.Header().Set("Content-Length", strconv.FormatInt(info.Size, 10))
-	rest.VaryByCaller(w.Header())
-	_, err = io.Copy(httpd.NewDeadlineWriter(w, h.Now, writeGrace), file)
-	return err
+	return h.sendContent(w, file, generations.PreviewType(key), info.Size)
 }
 
 // checkReady returns an error unless the video can be read.

@@ -18,15 +18,15 @@ const (
 	// maxStreams is the maximum number of open event streams of one person on
 	// a node.
 	maxStreams = 32
-	// pollInterval is the time between two reads of the state. Only polling
+	// PollInterval is the time between two reads of the state. Only polling
 	// finds changes made by other nodes.
-	pollInterval = 500 * time.Millisecond
-	// keepAliveInterval is the time after which a stream without events sends a
+	PollInterval = 500 * time.Millisecond
+	// KeepAliveInterval is the time after which a stream without events sends a
 	// comment, which keeps the connection open.
-	keepAliveInterval = 15 * time.Second
-	// reauthorizeInterval is the time between two authorization checks of a
+	KeepAliveInterval = 15 * time.Second
+	// ReauthorizeInterval is the time between two authorization checks of a
 	// stream.
-	reauthorizeInterval = 5 * time.Second
+	ReauthorizeInterval = 5 * time.Second
 	// reconnectSpread is the time over which a node that stops ends its
 	// streams, so that their clients do not all connect to another node at
 	// once.
@@ -55,7 +55,7 @@ func NewStreams(now func() time.Time) *Streams {
 func (s *Streams) TakeSlot(personID string) (release func(), err error) {
 	release, ok := s.slots.Take(personID)
 	if !ok {
-		return nil, fault.TooMany("You have too many open event streams. Close one first.", maxStreams, 0, reauthorizeInterval)
+		return nil, fault.TooMany("You have too many open event streams. Close one first.", maxStreams, 0, ReauthorizeInterval)
 	}
 	return release, nil
 }
@@ -66,24 +66,22 @@ func (s *Streams) TakeSlot(personID string) (release func(), err error) {
 // current state and sends the new events. If this node stops, the last event
 // tells the client to reconnect.
 func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-chan struct{}, update func(*EventWriter) (ended bool, err error)) error {
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // instructs proxies not to buffer events
+	SetStreamHeaders(w.Header())
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
 	}
 
-	poll := time.NewTicker(pollInterval)
-	keepAlive := time.NewTicker(keepAliveInterval)
-	reauthorize := time.NewTicker(reauthorizeInterval)
+	poll := time.NewTicker(PollInterval)
+	keepAlive := time.NewTicker(KeepAliveInterval)
+	reauthorize := time.NewTicker(ReauthorizeInterval)
 	defer poll.Stop()
 	defer keepAlive.Stop()
 	defer reauthorize.Stop()
 
 	ctx := r.Context()
 	call := CallOf(r)
-	events := &EventWriter{w: httpd.NewDeadlineWriter(w, s.Now, keepAliveInterval), conn: http.NewResponseController(w)}
+	events := &EventWriter{w: httpd.NewDeadlineWriter(w, s.Now, KeepAliveInterval), conn: http.NewResponseController(w)}
 	stopping := httpd.RecordOf(ctx).Stopping
 	var leave <-chan time.Time // nil until this node stops
 	for {
@@ -111,6 +109,12 @@ func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-c
 			return err
 		}
 	}
+}
+
+// SetStreamHeaders sets the headers of a response with server-sent events.
+func SetStreamHeaders(header http.Header) {
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // instructs proxies not to buffer events
 }
 
 // EventWriter sends server-sent events to one client.

@@ -14,18 +14,10 @@ import (
 	"atelier/internal/web/api/rest"
 )
 
-const (
-	// pollInterval is the time between two reads of a run. Only polling finds
-	// changes made by other nodes.
-	pollInterval = 500 * time.Millisecond
-	// reauthorizeInterval is the time between two authorization checks of a
-	// client that waits.
-	reauthorizeInterval = 5 * time.Second
-	// leaveGrace is the time after which the run of a client that has left is
-	// cancelled. A client that lost its connection sends the request again
-	// within this time, and waits for the same run.
-	leaveGrace = 5 * time.Second
-)
+// leaveGrace is the time after which the run of a client that has left is
+// cancelled. A client that lost its connection sends the request again within
+// this time, and waits for the same run.
+const leaveGrace = 5 * time.Second
 
 // ErrLeft is returned if the client has left before the end of its run.
 var ErrLeft = errors.New("the client has left before the end of its run")
@@ -69,8 +61,8 @@ func (w *Waiter) Wait(ctx context.Context, c Client, id string) (generation.Reco
 
 func (w *Waiter) follow(ctx context.Context, c Client, id string, changes <-chan struct{}) (generation.Record, error) {
 	limit := time.NewTimer(w.Limit)
-	poll := time.NewTicker(pollInterval)
-	reauthorize := time.NewTicker(reauthorizeInterval)
+	poll := time.NewTicker(rest.PollInterval)
+	reauthorize := time.NewTicker(rest.ReauthorizeInterval)
 	defer limit.Stop()
 	defer poll.Stop()
 	defer reauthorize.Stop()
