@@ -32,6 +32,7 @@ import (
 	"atelier/internal/run/node"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
+	"atelier/internal/web/api/mcp"
 	"atelier/internal/web/api/operator"
 	"atelier/internal/web/docs"
 	"atelier/internal/web/httpd"
@@ -222,6 +223,8 @@ func (serveCmd) Run(p *program) error {
 			Space:        work.space.CheckDisks,
 			Origins:      cfg.HTTP.CORSOrigins,
 			OpenAI:       openAISettings(cfg),
+			MCP:          mcpSettings(cfg),
+			Version:      buildVersion(),
 			Installation: operator.Installation{
 				Version:      buildVersion(),
 				Started:      started,
@@ -357,7 +360,7 @@ func routeRequests(calls, docs, reference, pages, people http.Handler) http.Hand
 	rest.Handle("/docs/api", reference)
 	rest.Handle("/docs/api/", reference)
 	rest.Handle("/scim/", people)
-	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/v1/", "/.well-known/"} {
+	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/v1/", "/mcp", "/.well-known/"} {
 		rest.Handle(path, calls)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -448,5 +451,22 @@ func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 		// The link is printed but not logged, because logs are stored and the
 		// link is a credential.
 		fmt.Fprintf(p.stderr, "\natelier: no account exists yet. Create the first one at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
+	}
+}
+
+// mcpSettings returns the settings of the Model Context Protocol, or nil if it
+// is off.
+func mcpSettings(c *config.Config) *api.MCP {
+	if !c.MCP.Enabled {
+		return nil
+	}
+	return &api.MCP{
+		Wait: time.Duration(c.MCP.Wait),
+		Settings: mcp.Settings{
+			Kits:        c.MCP.Kits,
+			MaxTools:    c.MCP.MaxTools,
+			InlineBytes: int64(c.MCP.InlineBytes),
+			BodyBytes:   int64(c.MCP.BodyBytes),
+		},
 	}
 }

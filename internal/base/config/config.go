@@ -74,6 +74,7 @@ type Config struct {
 	Uploads     Uploads     `embed:"" prefix:"uploads."`
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
 	OpenAI      OpenAIDoor  `embed:"" prefix:"openai."`
+	MCP         MCPDoor     `embed:"" prefix:"mcp."`
 }
 
 // Pool has the settings for the connections to PostgreSQL and for its replica.
@@ -335,6 +336,16 @@ type OpenAIDoor struct {
 	Enabled  bool `hidden:"" help:"Serve the OpenAI-compatible interface under /v1." default:"true" negatable:""`
 	Wait     Span `hidden:"" help:"How long a response under /v1 waits for the end of its run. The run goes on after that." default:"10m" least:"1"`
 	KeepRuns bool `hidden:"" help:"Let a run go on when its client under /v1 leaves. Otherwise it is cancelled." default:"false" negatable:""`
+}
+
+// MCPDoor has the settings of the Model Context Protocol at /mcp.
+type MCPDoor struct {
+	Enabled     bool     `hidden:"" help:"Serve the Model Context Protocol at /mcp." default:"true" negatable:""`
+	Wait        Span     `hidden:"" help:"How long a response at /mcp waits for the end of its run. The run goes on after that. Many clients give up after a minute." default:"50s" least:"1"`
+	Kits        []string `hidden:"" help:"Kits whose tools are listed at /mcp to clients that choose none; empty means all tools." placeholder:"KIT,…"`
+	MaxTools    int      `name:"max-tools" hidden:"" help:"How many tools are listed at /mcp if no kit is chosen." default:"50" least:"0"`
+	InlineBytes Size     `name:"inline-bytes" hidden:"" help:"Size up to which a picture, sound or text is part of a response at /mcp; larger results are links." default:"1MiB" least:"0"`
+	BodyBytes   Size     `name:"body-bytes" hidden:"" help:"Maximum size of a request to /mcp, with the files in it." default:"16MiB" least:"1"`
 }
 
 // HasRole reports whether this process has the role "api" or "worker".

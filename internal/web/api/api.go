@@ -1,7 +1,8 @@
-// Package api assembles /api/v2 and /v1 from their resources, each of which is
+// Package api assembles /api/v2, /v1 and /mcp from their resources, each of which is
 // a package in a subdirectory with a list of routes (rest.Route). It
 // authenticates, authorizes and rate-limits every request. /api/v2 responds as
-// the OpenAPI document specifies, and /v1 as the OpenAI API does.
+// the OpenAPI document specifies, /v1 as the OpenAI API does, and /mcp as the
+// Model Context Protocol does.
 package api
 
 import (
@@ -39,6 +40,7 @@ import (
 	"atelier/internal/web/api/invitations"
 	ledgerapi "atelier/internal/web/api/ledger"
 	libraryapi "atelier/internal/web/api/library"
+	"atelier/internal/web/api/mcp"
 	"atelier/internal/web/api/me"
 	"atelier/internal/web/api/media"
 	"atelier/internal/web/api/newrun"
@@ -80,6 +82,9 @@ type Parts struct {
 	// OpenAI has the settings of the OpenAI-compatible interface. nil turns it
 	// off.
 	OpenAI *OpenAI
+	// MCP has the settings of the Model Context Protocol. nil turns it off.
+	MCP     *MCP
+	Version string // of the program
 	// Installation is shown to operators.
 	Installation operatorapi.Installation
 	// Space returns an error while the disk is nearly full, for requests that
@@ -108,13 +113,19 @@ type OpenAI struct {
 	KeepRuns bool          // runs go on after their clients have left
 }
 
+// MCP has the settings of the Model Context Protocol.
+type MCP struct {
+	Wait     time.Duration // the longest time that a response waits for the end of its run
+	Settings mcp.Settings
+}
+
 // resource is a part of the API that has its own routes.
 type resource interface {
 	Routes() []rest.Route
 }
 
-// New returns the handler of all paths under /api/ and /v1/, of the pictures of
-// tools, and of signed URLs.
+// New returns the handler of all paths under /api/ and /v1/, of /mcp, of the
+// pictures of tools, and of signed URLs.
 func New(p Parts) (http.Handler, error) {
 	s, err := newServer(p)
 	if err != nil {
@@ -299,6 +310,23 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			JSON:     jsonLimits,
 			Now:      p.Now,
 			KeepRuns: p.OpenAI.KeepRuns,
+		})
+	}
+	if p.MCP != nil {
+		all = append(all, &mcp.Handler{
+			Settings: p.MCP.Settings,
+			Runs:     p.Runs,
+			Waiter:   &runwait.Waiter{Runs: p.Runs, Hub: p.Hub, Limit: p.MCP.Wait},
+			Profiles: p.Accounts.Profiles,
+			Library:  p.Library,
+			Links:    p.Links,
+			Blobs:    p.Blobs,
+			Catalog:  p.Catalog,
+			Files:    files,
+			Depth:    p.Limits.JSONDepth,
+			BaseURL:  p.BaseURL,
+			Version:  p.Version,
+			Now:      p.Now,
 		})
 	}
 	return all

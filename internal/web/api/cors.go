@@ -16,13 +16,14 @@ var (
 	// addition to the CORS-safelisted ones.
 	corsRequestHeaders = strings.Join([]string{
 		"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID",
+		"Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id",
 		"OpenAI-Organization", "OpenAI-Project", "Range", "Tus-Resumable", "Upload-Checksum", "Upload-Length", "Upload-Metadata", "Upload-Offset",
 		"X-Atelier-Keep-Run", "X-Device-Id", "X-Stainless-Arch", "X-Stainless-Lang", "X-Stainless-OS", "X-Stainless-Package-Version",
 		"X-Stainless-Retry-Count", "X-Stainless-Runtime", "X-Stainless-Runtime-Version", "X-Stainless-Timeout", "traceparent", "tracestate",
 	}, ", ")
 	// corsExposed lists the response headers that pages may read.
 	corsExposed = strings.Join([]string{
-		"Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Idempotent-Replayed", "Location", "RateLimit", "RateLimit-Policy",
+		"Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Idempotent-Replayed", "Location", "Mcp-Session-Id", "RateLimit", "RateLimit-Policy",
 		"Retry-After", "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires", "Upload-Id",
 		"Upload-Length", "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Request-Id", "X-Should-Retry", "X-Trace-Id",
 	}, ", ")

@@ -15,7 +15,7 @@ func Routes() []string {
 }
 
 func allRoutes() []rest.Route {
-	s, err := newServer(Parts{Accounts: &account.Services{}, OpenAI: &OpenAI{}})
+	s, err := newServer(Parts{Accounts: &account.Services{}, OpenAI: &OpenAI{}, MCP: &MCP{}})
 	if err != nil {
 		panic(err)
 	}

@@ -221,6 +221,7 @@ var endpoints = []struct {
 	{"DELETE /v1/videos/{video_id}", toActors, "", notFound},
 	{"GET /v1/videos/{video_id}/content", toActors, "", notFound},
 	{" /v1/{path...}", toAll, "", notFound},
+	{"POST /mcp", toActors, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, fine},
 
 	{"GET /api/v2/operator/status", toOperator, "", fine},
 	{"GET /api/v2/operator/runs", toOperator, "", fine},
@@ -758,6 +759,9 @@ func (m *matrix) send(method, path, body string, headers http.Header) (outcome, 
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	if r.URL.Path == "/mcp" {
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	}
 	w := httptest.NewRecorder()
 	m.handler.ServeHTTP(w, r)
 	a := w.Result()
@@ -792,7 +796,11 @@ func (m *matrix) send(method, path, body string, headers http.Header) (outcome, 
 		}
 		got.code, got.reason = found.Code, found.Details.Reason
 	}
-	if challenge := a.Header.Get("WWW-Authenticate"); got.status == 401 && challenge != "Bearer" {
+	want := "Bearer"
+	if r.URL.Path == "/mcp" {
+		want = `Bearer resource_metadata="https://atelier.example/.well-known/oauth-protected-resource/mcp"`
+	}
+	if challenge := a.Header.Get("WWW-Authenticate"); got.status == 401 && challenge != want {
 		m.wrong.add("challenge", "%s %s = 401 with the challenge %q", method, path, challenge)
 	}
 	m.mu.Lock()

@@ -197,16 +197,35 @@ func (s *server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWrit
 		return err
 	}
 
-	call := &rest.Call{Principal: p, Params: params, Reauthorize: func(ctx context.Context) error {
-		_, err := s.gate.Admit(ctx, rt.Rule, presented)
-		return err
-	}}
-	rec.Reauthorize = call.Reauthorize
-	ctx := sqldb.WithGuard(r.Context(), s.gate.Guard(access.Admitted{
+	ctx, call := s.newCall(r.Context(), access.Admitted{
 		Rule:      rt.Rule,
 		Presented: presented,
 		Principal: p,
 		HasBody:   r.ContentLength != 0,
-	}))
+	})
+	call.Params = params
+	rec.Reauthorize = call.Reauthorize
 	return rt.Handle(w, rest.WithCall(r.WithContext(ctx), call))
+}
+
+// newCall returns the call of an admitted request, and a context whose
+// transactions authorize it again.
+func (s *server) newCall(ctx context.Context, a access.Admitted) (context.Context, *rest.Call) {
+	call := &rest.Call{Principal: a.Principal}
+	call.Reauthorize = func(ctx context.Context) error {
+		_, err := s.gate.Admit(ctx, a.Rule, a.Presented)
+		return err
+	}
+	call.Authorize = func(ctx context.Context, rule access.Rule) (context.Context, *rest.Call, error) {
+		p, err := s.gate.Admit(ctx, rule, a.Presented)
+		if err != nil {
+			return ctx, nil, err
+		}
+		other := a
+		other.Rule = rule
+		other.Principal = p
+		ctx, call := s.newCall(ctx, other)
+		return ctx, call, nil
+	}
+	return sqldb.WithGuard(ctx, s.gate.Guard(a)), call
 }

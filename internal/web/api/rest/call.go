@@ -7,6 +7,7 @@ import (
 	"atelier/internal/file/library"
 	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
+	"atelier/internal/web/access"
 	"atelier/internal/web/httpd"
 )
 
@@ -20,6 +21,11 @@ type Call struct {
 	// every write transaction authorizes the request again
 	// (access.Gate.Guard).
 	Reauthorize func(context.Context) error
+
+	// Authorize authorizes the request under another rule, for interfaces whose
+	// requests name their operation in the body. The transactions of the
+	// returned context check that rule.
+	Authorize func(ctx context.Context, rule access.Rule) (context.Context, *Call, error)
 }
 
 type callKey struct{}

@@ -1,0 +1,145 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"atelier/internal/file/blob"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/run"
+)
+
+// runResult describes a run to programs.
+type runResult struct {
+	RunID         string       `json:"run_id"`
+	Status        string       `json:"status"`
+	Tool          string       `json:"tool,omitempty"`
+	TokensCharged int64        `json:"tokens_charged"`
+	Seed          int64        `json:"seed"`
+	Results       []fileResult `json:"results"`
+	Error         string       `json:"error,omitempty"`
+}
+
+// fileResult describes a result to programs.
+type fileResult struct {
+	LibraryID string `json:"library_id"`
+	MimeType  string `json:"mime_type"`
+	Size      int64  `json:"size_bytes"`
+	Width     int64  `json:"width,omitempty"`
+	Height    int64  `json:"height,omitempty"`
+	URL       string `json:"url,omitempty"`
+	Note      string `json:"note,omitempty"`
+}
+
+// describeRun describes a run. URLs are signed for the caller.
+func (c *toolCall) describeRun(rec generation.Record) runResult {
+	out := runResult{
+		RunID:         rec.ID,
+		Status:        rec.State.PublicStatus(),
+		Tool:          rec.ToolName,
+		TokensCharged: rec.TokensCharged,
+		Seed:          rec.Seed,
+		Results:       []fileResult{},
+		Error:         rec.ErrorText,
+	}
+	shown := rec.RunJSON(c.handler.Links, c.exchange.call.Principal.PersonID)
+	for i, o := range rec.Outputs {
+		one := fileResult{
+			LibraryID: shown.Outputs[i].ID,
+			MimeType:  o.MimeType,
+			Size:      o.Size,
+			Width:     o.Width,
+			Height:    o.Height,
+			Note:      o.Note,
+		}
+		if shown.Outputs[i].URL != nil {
+			one.URL = *shown.Outputs[i].URL
+		}
+		out.Results = append(out.Results, one)
+	}
+	return out
+}
+
+// pendingResult describes a run that has not ended.
+func (c *toolCall) pendingResult(rec generation.Record) *sdk.CallToolResult {
+	text := fmt.Sprintf("The run %s is %s and goes on. Call get_run with this id later to get its results.", rec.ID, rec.Stage())
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, StructuredContent: c.describeRun(rec)}
+}
+
+// resultOf converts a run to the result of a call: a text, and pictures and
+// sound as content if they are small, and as links otherwise.
+func (c *toolCall) resultOf(ctx context.Context, rec generation.Record) (*sdk.CallToolResult, error) {
+	if !rec.State.IsEnded() {
+		return c.pendingResult(rec), nil
+	}
+	about := c.describeRun(rec)
+	result := &sdk.CallToolResult{StructuredContent: about}
+	switch rec.State {
+	case run.Cancelled:
+		result.IsError = true
+		result.Content = []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("The run %s was cancelled. It cost %s.", rec.ID, formatTokens(rec.TokensCharged))}}
+		return result, nil
+	case run.Failed:
+		result.IsError = true
+		result.Content = []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("The run %s failed (%s): %s It cost %s.", rec.ID, rec.ErrorCode, rec.ErrorText, formatTokens(rec.TokensCharged))}}
+		return result, nil
+	}
+
+	lines := []string{fmt.Sprintf("%s: %d results for %s, seed %d.", about.Tool, len(rec.Outputs), formatTokens(rec.TokensCharged), rec.Seed)}
+	var contents []sdk.Content
+	for i, o := range rec.Outputs {
+		one := about.Results[i]
+		line := "Library id " + one.LibraryID + " (" + one.MimeType + ")"
+		if one.Note != "" {
+			line += ": " + one.Note
+		}
+		lines = append(lines, line)
+		content, err := c.contentOf(ctx, o, one)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			contents = append(contents, content)
+		}
+	}
+	result.Content = append([]sdk.Content{&sdk.TextContent{Text: strings.Join(lines, "\n")}}, contents...)
+	return result, nil
+}
+
+// contentOf returns the content for one result, or nil if it was deleted.
+func (c *toolCall) contentOf(ctx context.Context, o run.Output, about fileResult) (sdk.Content, error) {
+	kind, _, _ := strings.Cut(o.MimeType, "/")
+	meta := sdk.Meta{"library_id": about.LibraryID}
+	switch {
+	case o.Expired:
+		return nil, nil
+	case o.Size > c.handler.Settings.InlineBytes || kind != "image" && kind != "audio" && kind != "text":
+		return &sdk.ResourceLink{
+			URI:      about.URL,
+			Name:     about.LibraryID,
+			MIMEType: o.MimeType,
+			Size:     &o.Size,
+			Meta:     meta,
+		}, nil
+	}
+	file, err := blob.OpenVerified(ctx, c.handler.Blobs, blob.File{Key: o.Blob, Size: o.Size, SHA256: o.SHA256})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "image":
+		return &sdk.ImageContent{Data: data, MIMEType: o.MimeType, Meta: meta}, nil
+	case "audio":
+		return &sdk.AudioContent{Data: data, MIMEType: o.MimeType, Meta: meta}, nil
+	}
+	return &sdk.TextContent{Text: string(data), Meta: meta}, nil
+}
