@@ -223,6 +223,7 @@ func (serveCmd) Run(p *program) error {
 			Space:        work.space.CheckDisks,
 			Origins:      cfg.HTTP.CORSOrigins,
 			OpenAI:       openAISettings(cfg),
+			OAuth:        oauthSettings(cfg),
 			MCP:          mcpSettings(cfg),
 			Version:      buildVersion(),
 			Installation: operator.Installation{
@@ -274,6 +275,7 @@ func (serveCmd) Run(p *program) error {
 			Key:          keys.DeriveKey("form"),
 			AppURL:       cfg.AppURL,
 			BaseURL:      cfg.BaseURL,
+			HasOAuth:     cfg.OAuth.Enabled,
 			Now:          db.Now,
 			WallClock:    time.Now,
 		})
@@ -360,7 +362,7 @@ func routeRequests(calls, docs, reference, pages, people http.Handler) http.Hand
 	rest.Handle("/docs/api", reference)
 	rest.Handle("/docs/api/", reference)
 	rest.Handle("/scim/", people)
-	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/v1/", "/mcp", "/.well-known/"} {
+	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/v1/", "/mcp", "/oauth/token", "/oauth/register", "/oauth/revoke", "/.well-known/"} {
 		rest.Handle(path, calls)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -452,6 +454,15 @@ func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 		// link is a credential.
 		fmt.Fprintf(p.stderr, "\natelier: no account exists yet. Create the first one at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
 	}
+}
+
+// oauthSettings returns the settings of the authorization of apps, or nil if it is
+// off.
+func oauthSettings(c *config.Config) *api.OAuth {
+	if !c.OAuth.Enabled {
+		return nil
+	}
+	return &api.OAuth{Registers: c.OAuth.Registration}
 }
 
 // mcpSettings returns the settings of the Model Context Protocol, or nil if it

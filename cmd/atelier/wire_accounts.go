@@ -99,6 +99,7 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, 
 		Now:      pp.db.Now,
 		Settings: account.Settings{
 			AppURL:           c.AppURL,
+			BaseURL:          c.BaseURL,
 			Signup:           signup.Policy(c.Signup),
 			RequireVerified:  c.RequireVerifiedEmail,
 			NoMail:           c.SMTP.Address == "",

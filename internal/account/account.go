@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/account/accesstoken"
+	"atelier/internal/account/applogin"
 	"atelier/internal/account/devicelogin"
 	"atelier/internal/account/flow"
 	"atelier/internal/account/openidlogin"
@@ -23,6 +24,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
+	"atelier/internal/people/oauthclient"
 	"atelier/internal/people/oidc"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
@@ -46,8 +48,9 @@ type Parts struct {
 
 // Settings are the operator's settings for accounts.
 type Settings struct {
-	AppURL string
-	Signup signup.Policy
+	AppURL  string
+	BaseURL string // of the API
+	Signup  signup.Policy
 	// RequireVerified restricts people to reading until their e-mail address is
 	// verified.
 	RequireVerified bool
@@ -79,6 +82,7 @@ type Services struct {
 	OpenID       *openidlogin.Service
 	Verification *verification.Service
 	Devices      *devicelogin.Service
+	Apps         *applogin.Service
 	AccessTokens *accesstoken.Service
 	Profiles     *profile.Service
 	Grants       *ledger.Grants
@@ -142,11 +146,18 @@ func New(p Parts) *Services {
 		Profiles: s.Profiles,
 		Mail:     mailer,
 	}
+	s.Apps = &applogin.Service{
+		DB:      p.DB,
+		Devices: p.Devices,
+		Logins:  s.Devices,
+		Tokens:  p.Tokens,
+		BaseURL: p.Settings.BaseURL,
+	}
 	return s
 }
 
 // DeleteExpired deletes expired links, sessions, signing keys, device sign-ins,
-// invitations and rate-limit rows.
+// unused apps, invitations and rate-limit rows.
 func DeleteExpired(ctx context.Context, db *sqldb.DB, devices *device.Devices, tokens *idtoken.Issuer) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.DeleteExpiredLinks(ctx, tx); err != nil {
@@ -159,6 +170,9 @@ func DeleteExpired(ctx context.Context, db *sqldb.DB, devices *device.Devices, t
 			return err
 		}
 		if _, err := devices.DeleteExpiredGrants(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := oauthclient.DeleteUnused(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := company.DeleteExpiredInvitations(ctx, tx, tx.Now); err != nil {

@@ -154,6 +154,7 @@ func fill(o *Options) {
 	if c.AppURL == "" {
 		c.AppURL = AppURL
 	}
+	c.BaseURL = cmp.Or(c.BaseURL, c.AppURL)
 	if c.Signup == "" {
 		c.Signup = signup.Open
 	}

@@ -182,25 +182,8 @@ const endLinkLifetime = 24 * time.Hour
 // It returns them only once.
 func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client) (in Login, err error) {
 	err = s.Devices.PollGrant(ctx, s.DB, deviceCode, func(tx *sqldb.Tx, _ device.Grant, dev device.Device, refresh string) error {
-		p, err := flow.LockActivePerson(ctx, tx, dev.PersonID)
-		if err != nil {
-			return err
-		}
-		id, expires, err := s.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: p.ID, DeviceID: dev.ID})
-		if err != nil {
-			return err
-		}
-		if err := person.RecordSignIn(ctx, tx, p.ID); err != nil {
-			return err
-		}
-		in = Login{Tokens: Tokens{id, refresh, expires}, DeviceID: dev.ID}
-		if in.Profile, err = s.Profiles.ReadProfile(ctx, tx, principalOf(dev)); err != nil {
-			return err
-		}
-		if err := s.notifyNewDevice(ctx, tx, p, dev); err != nil {
-			return err
-		}
-		return flow.RecordOwnAct(ctx, tx, audit.DeviceSignedIn, p.ID, c.Address, map[string]string{"device": dev.ID, "plugin_kind": dev.PluginKind})
+		in, err = s.completeLogin(ctx, tx, dev, refresh, c)
+		return err
 	})
 	if err == nil {
 		failpoint.Hit("poll.after_claim_before_reply")
@@ -208,12 +191,50 @@ func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client)
 	return in, err
 }
 
+// ExchangeCode returns the tokens of an app in exchange for an authorization
+// code. It returns them only once.
+func (s *Service) ExchangeCode(ctx context.Context, claim device.CodeClaim, c session.Client) (t Tokens, err error) {
+	err = s.Devices.ClaimCode(ctx, s.DB, claim, func(tx *sqldb.Tx, dev device.Device, refresh string) error {
+		in, err := s.completeLogin(ctx, tx, dev, refresh, c)
+		t = in.Tokens
+		return err
+	})
+	return t, err
+}
+
+// completeLogin issues the first ID token of a new device, and tells its person.
+func (s *Service) completeLogin(ctx context.Context, tx *sqldb.Tx, dev device.Device, refresh string, c session.Client) (in Login, err error) {
+	p, err := flow.LockActivePerson(ctx, tx, dev.PersonID)
+	if err != nil {
+		return in, err
+	}
+	id, expires, err := s.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: p.ID, DeviceID: dev.ID})
+	if err != nil {
+		return in, err
+	}
+	if err := person.RecordSignIn(ctx, tx, p.ID); err != nil {
+		return in, err
+	}
+	in = Login{Tokens: Tokens{id, refresh, expires}, DeviceID: dev.ID}
+	if in.Profile, err = s.Profiles.ReadProfile(ctx, tx, principalOf(dev)); err != nil {
+		return in, err
+	}
+	if err := s.notifyNewDevice(ctx, tx, p, dev); err != nil {
+		return in, err
+	}
+	details := map[string]string{"device": dev.ID, "plugin_kind": dev.PluginKind}
+	if dev.ClientID != "" {
+		details["client"] = dev.ClientID
+	}
+	return in, flow.RecordOwnAct(ctx, tx, audit.DeviceSignedIn, p.ID, c.Address, details)
+}
+
 // principalOf returns the principal of requests that present an ID token of the
 // device.
 func principalOf(dev device.Device) principal.Principal {
 	return principal.Principal{
 		PersonID:   dev.PersonID,
-		Credential: principal.Credential{Kind: principal.IDToken, ID: dev.ID, Provider: dev.Provider},
+		Credential: principal.Credential{Kind: principal.IDToken, ID: dev.ID, Provider: dev.Provider, App: dev.ClientID != ""},
 		Plugin:     dev.PluginKind,
 	}
 }

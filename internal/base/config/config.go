@@ -74,6 +74,7 @@ type Config struct {
 	Uploads     Uploads     `embed:"" prefix:"uploads."`
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
 	OpenAI      OpenAIDoor  `embed:"" prefix:"openai."`
+	OAuth       OAuth       `embed:"" prefix:"oauth."`
 	MCP         MCPDoor     `embed:"" prefix:"mcp."`
 }
 
@@ -336,6 +337,12 @@ type OpenAIDoor struct {
 	Enabled  bool `hidden:"" help:"Serve the OpenAI-compatible interface under /v1." default:"true" negatable:""`
 	Wait     Span `hidden:"" help:"How long a response under /v1 waits for the end of its run. The run goes on after that." default:"10m" least:"1"`
 	KeepRuns bool `hidden:"" help:"Let a run go on when its client under /v1 leaves. Otherwise it is cancelled." default:"false" negatable:""`
+}
+
+// OAuth has the settings of the authorization of apps of third parties.
+type OAuth struct {
+	Enabled      bool `hidden:"" help:"Let people sign in to apps of others, such as assistants, with OAuth." default:"true" negatable:""`
+	Registration bool `hidden:"" help:"Let apps register themselves. Registered apps keep working without it." default:"true" negatable:""`
 }
 
 // MCPDoor has the settings of the Model Context Protocol at /mcp.

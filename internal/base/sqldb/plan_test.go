@@ -62,17 +62,17 @@ func TestPlanSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	const query = `SELECT current_setting('plan_cache_mode') || ' ' || current_setting('enable_sort') || ' ' || current_setting('transaction_isolation') || ' ' || current_setting('transaction_read_only')`
+	const query = `SELECT current_setting('plan_cache_mode') || ' ' || current_setting('enable_sort') || ' ' || current_setting('transaction_isolation') || ' ' || current_setting('transaction_read_only') || ' ' || current_setting('max_parallel_workers_per_gather')`
 	ctx := t.Context()
 	for range 2 {
 		for _, c := range []struct {
 			read func(func(*sqldb.Tx) error) error
 			want string
 		}{
-			{func(fn func(*sqldb.Tx) error) error { return db.Read(sqldb.WithIndexOrder(ctx), fn) }, "force_generic_plan off repeatable read on"},
-			{func(fn func(*sqldb.Tx) error) error { return db.Read(sqldb.WithReusedPlans(ctx), fn) }, "force_generic_plan on repeatable read on"},
-			{func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }, "auto on repeatable read on"},
-			{func(fn func(*sqldb.Tx) error) error { return db.Write(sqldb.WithIndexOrder(ctx), fn) }, "auto on read committed off"},
+			{func(fn func(*sqldb.Tx) error) error { return db.Read(sqldb.WithIndexOrder(ctx), fn) }, "force_generic_plan off repeatable read on 0"},
+			{func(fn func(*sqldb.Tx) error) error { return db.Read(sqldb.WithReusedPlans(ctx), fn) }, "force_generic_plan on repeatable read on 0"},
+			{func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }, "auto on repeatable read on 2"},
+			{func(fn func(*sqldb.Tx) error) error { return db.Write(sqldb.WithIndexOrder(ctx), fn) }, "auto on read committed off 2"},
 		} {
 			var got string
 			err := c.read(func(tx *sqldb.Tx) error { return tx.QueryRow(ctx, query).Scan(&got) })

@@ -16,6 +16,7 @@ import (
 const (
 	devicePrefix  = "atl_d_"
 	refreshPrefix = "atl_r_"
+	codePrefix    = "atl_c_"
 	secretChars   = 43 // base 62 digits of 256 bits
 )
 

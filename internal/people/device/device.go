@@ -76,6 +76,7 @@ type Device struct {
 	Agent      string
 	Address    string // IP address at the last use
 	Provider   string // sign-in method of the approving person: "password" or the name of an OpenID provider
+	ClientID   string // the app of a third party, or "" for a device that signed in with the device flow
 	Created    time.Time
 	LastUsed   time.Time
 	Revoked    *time.Time
@@ -88,6 +89,7 @@ type DeviceStatus struct {
 	PluginKind string
 	Provider   string
 	LastUsed   time.Time
+	IsApp      bool   // the device is an app of a third party
 	Email      string // the person's e-mail address
 	Verified   bool   // the person's e-mail address is verified
 	Suspended  bool   // the person is suspended

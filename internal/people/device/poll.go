@@ -83,6 +83,7 @@ func (d *Devices) claimApproved(ctx context.Context, db *sqldb.DB, g grant,
 			Agent:      g.Agent,
 			Address:    g.Address,
 			Provider:   g.provider,
+			ClientID:   g.clientID,
 			Created:    tx.Now,
 			LastUsed:   tx.Now,
 		}

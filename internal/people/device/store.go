@@ -26,16 +26,21 @@ type grant struct {
 	deviceID   string
 	claimed    time.Time
 	revoked    bool // the device of the claimed grant was revoked
+
+	// Only authorization codes of apps have these.
+	clientID    string
+	redirectURI string
+	challenge   string
 }
 
 const grantColumns = `g.id, g.state, g.device_hash, g.plugin_kind, g.agent, g.address, coalesce(g.person_id, ''), g.provider, g.locked,
-	g.wait_ms, g.told_s, g.polled, coalesce(g.device_id, ''), g.claimed, g.created, g.expires`
+	g.wait_ms, g.told_s, g.polled, coalesce(g.device_id, ''), g.claimed, g.created, g.expires, coalesce(g.client_id, ''), g.redirect_uri, g.challenge`
 
 func scanGrant(row sqldb.Scanner, more ...any) (g grant, err error) {
 	var waitMS, toldS int64
 	var polled, claimed, created, expires sqldb.Time
 	err = row.Scan(append([]any{&g.ID, (*string)(&g.state), &g.deviceHash, &g.PluginKind, &g.Agent, &g.Address, &g.personID, &g.provider, &g.Locked,
-		&waitMS, &toldS, &polled, &g.deviceID, &claimed, &created, &expires}, more...)...)
+		&waitMS, &toldS, &polled, &g.deviceID, &claimed, &created, &expires, &g.clientID, &g.redirectURI, &g.challenge}, more...)...)
 	g.wait = time.Duration(waitMS) * time.Millisecond
 	g.told = time.Duration(toldS) * time.Second
 	g.polled = polled.Time
@@ -66,11 +71,11 @@ func byUserHash(ctx context.Context, tx *sqldb.Tx, hash string) (grant, error) {
 func insertGrant(ctx context.Context, tx *sqldb.Tx, g grant, userHash string) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO device_grant (id, device_hash, user_hash, state, plugin_kind, agent, address, provider, seen_by, locked, wrong,
-			wait_ms, told_s, created, expires, network)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', FALSE, 0, $8, $9, $10, $11, $12)
+			wait_ms, told_s, created, expires, network, person_id, client_id, redirect_uri, challenge)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $13, '', FALSE, 0, $8, $9, $10, $11, $12, nullif($14, ''), nullif($15, ''), $16, $17)
 		ON CONFLICT DO NOTHING`,
 		g.ID, g.deviceHash, userHash, string(g.state), g.PluginKind, g.Agent, g.Address,
-		g.wait.Milliseconds(), int64(g.told/time.Second), sqldb.At(g.Created), sqldb.At(g.Expires), g.network)
+		g.wait.Milliseconds(), int64(g.told/time.Second), sqldb.At(g.Created), sqldb.At(g.Expires), g.network, g.provider, g.personID, g.clientID, g.redirectURI, g.challenge)
 	return n == 1, err
 }
 
@@ -215,11 +220,11 @@ func deleteGrants(ctx context.Context, tx *sqldb.Tx, before time.Time, most int6
 		sqldb.At(before), most)
 }
 
-const deviceColumns = `id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked`
+const deviceColumns = `id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked, coalesce(client_id, '')`
 
 func scanDevice(row sqldb.Scanner) (d Device, err error) {
 	var created, lastUsed, revoked sqldb.Time
-	err = row.Scan(&d.ID, &d.PersonID, &d.PluginKind, &d.Agent, &d.Address, &d.Provider, &created, &lastUsed, &revoked)
+	err = row.Scan(&d.ID, &d.PersonID, &d.PluginKind, &d.Agent, &d.Address, &d.Provider, &created, &lastUsed, &revoked, &d.ClientID)
 	d.Created = created.Time
 	d.LastUsed = lastUsed.Time
 	if !revoked.IsZero() {
@@ -231,9 +236,9 @@ func scanDevice(row sqldb.Scanner) (d Device, err error) {
 // insertDevice adds a device and links it to the grant that it claimed.
 func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO device (id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked_why)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '')`,
-		d.ID, d.PersonID, d.PluginKind, d.Agent, d.Address, d.Provider, sqldb.At(d.Created), sqldb.At(d.LastUsed))
+		INSERT INTO device (id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked_why, client_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', nullif($9, ''))`,
+		d.ID, d.PersonID, d.PluginKind, d.Agent, d.Address, d.Provider, sqldb.At(d.Created), sqldb.At(d.LastUsed), d.ClientID)
 	if err != nil {
 		return err
 	}
@@ -249,10 +254,10 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 func readLive(ctx context.Context, q sqldb.Querier, deviceID string) (l DeviceStatus, err error) {
 	var lastUsed sqldb.Time
 	err = q.QueryRow(ctx, `
-		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, p.email, p.email_verified, p.suspended
+		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, d.client_id IS NOT NULL, p.email, p.email_verified, p.suspended
 		FROM device d JOIN person p ON p.id = d.person_id WHERE d.id = $1 AND d.revoked IS NULL`+
 		q.Locking("UPDATE OF p", "SHARE OF d"), deviceID).
-		Scan(&l.PersonID, &l.PluginKind, &l.Provider, &lastUsed, &l.Email, &l.Verified, &l.Suspended)
+		Scan(&l.PersonID, &l.PluginKind, &l.Provider, &lastUsed, &l.IsApp, &l.Email, &l.Verified, &l.Suspended)
 	l.LastUsed = lastUsed.Time
 	return l, err
 }
@@ -405,6 +410,11 @@ var Checks = []sqldb.Check{
 			EXISTS (SELECT 1 FROM device d WHERE d.person_id = p.id) OR EXISTS (SELECT 1 FROM device_grant g WHERE g.person_id = p.id))`},
 	{Name: "device codes are stored only as hashes", Query: `
 		SELECT 'device_grant ' || id FROM device_grant WHERE ` + notHash(`device_hash`) + ` OR ` + notHash(`user_hash`)},
+	{Name: "the code of an app, and no other, has an address and a challenge", Query: `
+		SELECT 'device_grant ' || id FROM device_grant
+		WHERE (client_id IS NULL) <> (redirect_uri = '') OR (client_id IS NULL) <> (challenge = '')`},
+	{Name: "an app that is signed in has been allowed", Query: `
+		SELECT 'device ' || d.id FROM device d JOIN oauth_client c ON c.id = d.client_id WHERE c.approved IS NULL`},
 	{Name: "refresh tokens are stored only as SHA-256", Query: `
 		SELECT 'refresh_token of device ' || device_id FROM refresh_token WHERE ` + notHash(`hash`)},
 	{Name: "an approved grant has a person", Query: `

@@ -46,6 +46,9 @@ type Credential struct {
 	// Web marks a web token: a short-lived ID token of a browser session, for
 	// the service's own pages.
 	Web bool
+	// App marks the ID token of an app of a third party, which a person has
+	// allowed to act for them.
+	App bool
 	// Provider is the way in which the person signed in on the device or in the
 	// browser: "password" or the name of an OpenID provider. It is empty for
 	// access tokens.

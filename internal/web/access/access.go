@@ -13,6 +13,10 @@
 //	company token    teams of its company that the        SignedIn, Leaving,
 //	                 person is a member of                Operating, Personal
 //
+// The ID token of an app of a third party, which signed in with the
+// authorization code flow, acts for the accounts that other ID tokens act for.
+// The rules that refuse personal tokens refuse it.
+//
 // A web token is an ID token of a browser session, for the service's own
 // pages. It lives for minutes in the memory of a script, so it must not create
 // anything that lasts longer than the session.
@@ -115,6 +119,9 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 	if !g.acceptsKind(r, who.Principal) {
 		return who.Principal, fault.New(fault.Forbidden, r.refusalMessage(who.Credential.Kind)).With("reason", "credential")
 	}
+	if who.Credential.App && !slices.Contains(r.Kinds, principal.PersonalToken) {
+		return who.Principal, errApp
+	}
 	if r.Lasting && who.Credential.Web {
 		return who.Principal, errBrowser
 	}
@@ -147,6 +154,10 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 // errBrowser is returned to web tokens on routes that create a lasting secret
 // or delete the account.
 var errBrowser = fault.New(fault.Forbidden, "A page in the browser cannot do this for you. Use the account pages.").With("reason", "browser")
+
+// errApp is returned to apps of third parties where access tokens are refused,
+// too: they cannot manage people and credentials.
+var errApp = fault.New(fault.Forbidden, "An app cannot do this for you. Use the account pages.").With("reason", "credential")
 
 // errNoOperator is returned to people who do not operate the installation. It
 // does not say whether they lack the permission or a verified e-mail address,
@@ -209,7 +220,7 @@ func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, de
 	}
 	who := principal.Principal{
 		PersonID:   d.PersonID,
-		Credential: principal.Credential{Kind: principal.IDToken, ID: deviceID, Provider: d.Provider},
+		Credential: principal.Credential{Kind: principal.IDToken, ID: deviceID, Provider: d.Provider, App: d.IsApp},
 		Plugin:     d.PluginKind,
 		Address:    address,
 	}

@@ -44,6 +44,7 @@ import (
 	"atelier/internal/web/api/me"
 	"atelier/internal/web/api/media"
 	"atelier/internal/web/api/newrun"
+	"atelier/internal/web/api/oauth"
 	"atelier/internal/web/api/openai"
 	operatorapi "atelier/internal/web/api/operator"
 	"atelier/internal/web/api/reports"
@@ -82,6 +83,8 @@ type Parts struct {
 	// OpenAI has the settings of the OpenAI-compatible interface. nil turns it
 	// off.
 	OpenAI *OpenAI
+	// OAuth has the settings of the authorization of apps. nil turns it off.
+	OAuth *OAuth
 	// MCP has the settings of the Model Context Protocol. nil turns it off.
 	MCP     *MCP
 	Version string // of the program
@@ -117,6 +120,11 @@ type OpenAI struct {
 type MCP struct {
 	Wait     time.Duration // the longest time that a response waits for the end of its run
 	Settings mcp.Settings
+}
+
+// OAuth has the settings of the authorization of apps.
+type OAuth struct {
+	Registers bool // apps can register themselves
 }
 
 // resource is a part of the API that has its own routes.
@@ -312,6 +320,16 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			KeepRuns: p.OpenAI.KeepRuns,
 		})
 	}
+	if p.OAuth != nil {
+		all = append(all, &oauth.Handler{
+			Apps:      p.Accounts.Apps,
+			BaseURL:   p.BaseURL,
+			AppURL:    p.Accounts.Settings.AppURL,
+			Registers: p.OAuth.Registers,
+			Depth:     p.Limits.JSONDepth,
+			Now:       p.Now,
+		})
+	}
 	if p.MCP != nil {
 		all = append(all, &mcp.Handler{
 			Settings: p.MCP.Settings,
@@ -325,6 +343,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Files:    files,
 			Depth:    p.Limits.JSONDepth,
 			BaseURL:  p.BaseURL,
+			HasOAuth: p.OAuth != nil,
 			Version:  p.Version,
 			Now:      p.Now,
 		})

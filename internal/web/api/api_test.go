@@ -81,6 +81,7 @@ func startService(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 		Gate: s.site.Gate, Accounts: s.site.Accounts, Companies: s.site.Companies, PersonalData: &personaldata.Service{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
 	s.parts.OpenAI = &api.OpenAI{Wait: time.Minute}
+	s.parts.OAuth = &api.OAuth{Registers: true}
 	s.parts.MCP = &api.MCP{Wait: time.Minute, Settings: mcp.Settings{MaxTools: 50, InlineBytes: 1 << 20, BodyBytes: 4 << 20}}
 	s.parts.Installation = operator.Installation{Version: "2.0.0-test", Started: db.Now(), StorageState: func() string { return "ok" }}
 	s.parts.Space = func() error {

@@ -15,7 +15,7 @@ func Routes() []string {
 }
 
 func allRoutes() []rest.Route {
-	s, err := newServer(Parts{Accounts: &account.Services{}, OpenAI: &OpenAI{}, MCP: &MCP{}})
+	s, err := newServer(Parts{Accounts: &account.Services{}, OpenAI: &OpenAI{}, MCP: &MCP{}, OAuth: &OAuth{Registers: true}})
 	if err != nil {
 		panic(err)
 	}

@@ -221,6 +221,12 @@ var endpoints = []struct {
 	{"DELETE /v1/videos/{video_id}", toActors, "", notFound},
 	{"GET /v1/videos/{video_id}/content", toActors, "", notFound},
 	{" /v1/{path...}", toAll, "", notFound},
+	{"GET /.well-known/oauth-authorization-server", toAll, "", fine},
+	{"GET /.well-known/oauth-protected-resource", toAll, "", fine},
+	{"GET /.well-known/oauth-protected-resource/{path...}", toAll, "", notFound},
+	{"POST /oauth/token", toAll, `{}`, outcome{400, "", ""}},
+	{"POST /oauth/revoke", toAll, `{}`, outcome{400, "", ""}},
+	{"POST /oauth/register", toAll, `{}`, outcome{400, "", ""}},
 	{"POST /mcp", toActors, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, fine},
 
 	{"GET /api/v2/operator/status", toOperator, "", fine},

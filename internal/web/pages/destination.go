@@ -19,7 +19,7 @@ const (
 
 // destinations are the URL paths to which a sign-in may redirect, in addition
 // to the pages of the studio and of company tokens.
-var destinations = []string{accountPath, "/account/delete", "/device", "/devices", "/invitation", "/password", "/tokens"}
+var destinations = []string{accountPath, "/account/delete", "/device", "/devices", "/invitation", authorizePath, "/password", "/tokens"}
 
 // safeDestination returns the page that the query parameter next names, with
 // its query encoded again. Anyone can write a link with this parameter, so

@@ -1,6 +1,6 @@
 // Package pages serves the HTML pages on which people sign up and sign in,
 // manage their account, devices and access tokens, and approve devices (RFC
-// 8628). To signed-in people it also serves the studio.
+// 8628) and apps (OAuth 2.1). To signed-in people it also serves the studio.
 //
 // The pages are plain HTML and need no script. One small file, page.js, shows
 // times in the browser's time zone and copies secrets; the
@@ -40,7 +40,9 @@ type Parts struct {
 	// AppURL is the public URL of these pages, and BaseURL is the public URL of
 	// the API.
 	AppURL, BaseURL string
-	Now             func() time.Time
+	// HasOAuth says that people can sign in to apps of third parties.
+	HasOAuth bool
+	Now      func() time.Time
 	// WallClock is the clock for the deadlines of connections. Now is the
 	// database's clock.
 	WallClock func() time.Time
@@ -128,6 +130,9 @@ func (s *server) pageRoutes() []route {
 		{"POST", "/devices/revoke", sessionRequired, accounts.revokeDevice},
 		{"POST", "/devices/signout", sessionRequired, accounts.endSession},
 		{"POST", "/devices/signout-everywhere", sessionRequired, accounts.signOutEverywhere},
+
+		{"GET", authorizePath, sessionRequired, accounts.appForm},
+		{"POST", authorizePath, sessionRequired, accounts.decideApp},
 
 		{"GET", "/tokens", sessionRequired, tokens.showTokens},
 		{"POST", "/tokens", sessionRequired, tokens.createToken},

@@ -63,6 +63,7 @@ type Handler struct {
 	Files    *filebody.Receiver
 	Depth    int // the maximum depth of JSON
 	BaseURL  string
+	HasOAuth bool // apps can be authorized here
 	Version  string
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -100,7 +101,7 @@ const MetadataPath = "/.well-known/oauth-protected-resource/mcp"
 // writeError responds with an error. A client without a valid credential is told
 // where the authorization server is described.
 func (h *Handler) writeError(w http.ResponseWriter, traceID string, err error) {
-	if f := rest.FaultOf(err); httpd.Status[f.Code] == http.StatusUnauthorized {
+	if f := rest.FaultOf(err); h.HasOAuth && httpd.Status[f.Code] == http.StatusUnauthorized {
 		rest.SetErrorHeaders(w.Header(), http.StatusUnauthorized, f)
 		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+h.BaseURL+MetadataPath+`"`)
 		rest.SendError(w, http.StatusUnauthorized, struct {
