@@ -223,7 +223,7 @@ var endpoints = []struct {
 	{" /v1/{path...}", toAll, "", notFound},
 	{"GET /.well-known/oauth-authorization-server", toAll, "", fine},
 	{"GET /.well-known/oauth-protected-resource", toAll, "", fine},
-	{"GET /.well-known/oauth-protected-resource/{path...}", toAll, "", notFound},
+	{"GET /.well-known/oauth-protected-resource/{path...}", toAll, "", outcome{404, "", ""}},
 	{"POST /oauth/token", toAll, `{}`, outcome{400, "", ""}},
 	{"POST /oauth/revoke", toAll, `{}`, outcome{400, "", ""}},
 	{"POST /oauth/register", toAll, `{}`, outcome{400, "", ""}},
@@ -782,7 +782,12 @@ func (m *matrix) send(method, path, body string, headers http.Header) (outcome, 
 		return known.outcome, plain
 	}
 	got := outcome{status: a.StatusCode}
-	if got.status >= 400 {
+	if isOAuth := strings.Contains(r.URL.Path, "/oauth"); isOAuth && got.status >= 400 { // errors in another form
+		var e struct{ Error string }
+		if err := json.Unmarshal([]byte(plain), &e); err != nil || e.Error == "" {
+			m.wrong.add("envelope", "%s %s = %d %s", method, path, got.status, plain)
+		}
+	} else if got.status >= 400 {
 		type problem struct {
 			Code    string
 			Details struct{ Reason string }

@@ -75,10 +75,13 @@ func describeRedirect(address string) (shown, source string) {
 	if err != nil { // it was checked when the app was registered
 		return "", ""
 	}
-	if u.Scheme == "http" || u.Scheme == "https" {
-		return u.Host, u.Scheme + "://" + u.Host
+	switch u.Scheme {
+	case "https":
+		return u.Host, "https://" + u.Host
+	case "http": // only of the person's own machine
+		return "a program on this computer (" + u.Host + ")", "http://" + u.Host
 	}
-	return "an app on this device (" + u.Scheme + ":)", u.Scheme + ":"
+	return "an app on this computer (" + u.Scheme + ":)", u.Scheme + ":"
 }
 
 // decideApp handles POST /oauth/authorize: it allows or refuses an app, and sends
