@@ -49,6 +49,7 @@ type cli struct {
 	Tokens     tokensCmd     `cmd:"" group:"use" settings:"none" help:"Manage your access tokens."`
 	Devices    devicesCmd    `cmd:"" group:"use" settings:"none" help:"List your devices and browsers, and sign them out."`
 	Reports    reportsCmd    `cmd:"" group:"use" settings:"none" help:"Report the usage of a company."`
+	MCP        mcpCmd        `cmd:"" name:"mcp" group:"use" settings:"none" help:"Serve the tools of a service to an assistant, over stdin and stdout (Model Context Protocol)."`
 	Webhooks   webhooksCmd   `cmd:"" group:"use" settings:"none" help:"Receive webhooks on this machine, and see their deliveries."`
 	Completion completionCmd `cmd:"" group:"use" settings:"none" help:"Print the script that completes commands in a shell."`
 	Serve      serveCmd      `cmd:"" group:"operate" settings:"all" help:"Run the service."`

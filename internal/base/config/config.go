@@ -351,7 +351,7 @@ type MCPDoor struct {
 	Wait        Span     `hidden:"" help:"How long a response at /mcp waits for the end of its run. The run goes on after that. Many clients give up after a minute." default:"50s" least:"1"`
 	Kits        []string `hidden:"" help:"Kits whose tools are listed at /mcp to clients that choose none; empty means all tools." placeholder:"KIT,…"`
 	MaxTools    int      `name:"max-tools" hidden:"" help:"How many tools are listed at /mcp if no kit is chosen." default:"50" least:"0"`
-	InlineBytes Size     `name:"inline-bytes" hidden:"" help:"Size up to which a picture, sound or text is part of a response at /mcp; larger results are links." default:"1MB" least:"0"`
+	InlineBytes Size     `name:"inline-bytes" hidden:"" help:"Size up to which pictures, sound and texts are part of a response at /mcp, all together; further results are links with a thumbnail. Some clients accept no response above 1 MB, and files grow by a third in it." default:"700KB" least:"0"`
 	BodyBytes   Size     `name:"body-bytes" hidden:"" help:"Maximum size of a request to /mcp, with the files in it." default:"16MB" least:"1"`
 }
 

@@ -37,17 +37,23 @@ const plugin = "mcp"
 func (h *Handler) callTool(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	arguments, err := readArguments(req.Params.Arguments)
 	if err != nil {
-		return refusal(err)
+		return refusal(ctx, err)
 	}
-	c := &toolCall{handler: h, request: req, exchange: exchangeOf(ctx), arguments: arguments}
+	c := &toolCall{
+		handler:   h,
+		request:   req,
+		exchange:  exchangeOf(ctx),
+		arguments: arguments,
+		room:      h.Settings.InlineBytes,
+	}
 	var result *sdk.CallToolResult
-	if own, ok := findOwn(req.Params.Name); ok {
+	if own, ok := findOwn(c.exchange.tool); ok {
 		result, err = own.call(ctx, c)
 	} else {
-		result, err = c.runTool(ctx, req.Params.Name, arguments)
+		result, err = c.runTool(ctx, c.exchange.tool, arguments)
 	}
 	if err != nil {
-		return refusal(err)
+		return refusal(ctx, err)
 	}
 	return result, nil
 }
@@ -66,7 +72,7 @@ func readArguments(text []byte) (map[string]any, error) {
 
 // refusal converts an error that the caller can do something about to a result,
 // which a model reads. Other errors fail the request.
-func refusal(err error) (*sdk.CallToolResult, error) {
+func refusal(ctx context.Context, err error) (*sdk.CallToolResult, error) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return nil, err
@@ -82,13 +88,16 @@ func refusal(err error) (*sdk.CallToolResult, error) {
 			text += "\n" + strings.TrimPrefix(p.Path, "inputs.") + ": " + p.Message
 		}
 	}
+	if inputs, ok := f.Details["inputs"].([]string); ok {
+		text += "\nThe inputs are " + strings.Join(inputs, ", ") + "; * marks those that are required."
+	}
 	if f.RetryAfter > 0 {
 		text += fmt.Sprintf("\nTry again in %d s.", fault.WholeSeconds(f.RetryAfter))
 	}
 	return &sdk.CallToolResult{
 		IsError:           true,
 		Content:           []sdk.Content{&sdk.TextContent{Text: text}},
-		StructuredContent: rest.ErrorBody(f, ""),
+		StructuredContent: rest.ErrorBody(f, httpd.RecordOf(exchangeOf(ctx).http.Context()).TraceID),
 	}, nil
 }
 
@@ -98,6 +107,7 @@ type toolCall struct {
 	request   *sdk.CallToolRequest
 	exchange  *exchange
 	arguments map[string]any
+	room      int64 // bytes of files that the response can still contain
 }
 
 // findTool returns the tool of the catalog with the given name.
@@ -130,6 +140,9 @@ func (c *toolCall) runTool(ctx context.Context, name string, arguments map[strin
 		return nil, err
 	}
 	created, err := h.Runs.CreateRun(ctx, d)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Invalid && len(f.Fields) > 0 {
+		err = f.With("inputs", inputNames(t))
+	}
 	if rest.IsRefusal(err) || created.Replayed {
 		h.Files.Intake.DiscardFiles(ctx, d.Files...)
 	}

@@ -27,6 +27,7 @@ import (
 	"atelier/internal/account/profile"
 	"atelier/internal/base/fault"
 	"atelier/internal/catalog/catalog"
+	"atelier/internal/catalog/toolschema"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/library"
 	"atelier/internal/run/generation"
@@ -43,8 +44,8 @@ type Settings struct {
 	// it is empty, all tools are listed, up to MaxTools.
 	Kits     []string
 	MaxTools int
-	// InlineBytes is the size up to which a result is part of the response.
-	// Larger results are links.
+	// InlineBytes is the size up to which files are part of a response, all
+	// together. Further results are links.
 	InlineBytes int64
 	// BodyBytes limits the size of a request, with the files in it.
 	BodyBytes int64
@@ -77,6 +78,7 @@ func (h *Handler) Routes() []rest.Route {
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
+	server.AddTool(&sdk.Tool{Name: anyTool, InputSchema: toolschema.Schema{"type": "object"}}, h.callTool)
 	server.AddReceivingMiddleware(h.handleMethods)
 	h.transport = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless:                    true,
@@ -117,6 +119,7 @@ type exchange struct {
 	http *http.Request
 	call *rest.Call
 	kits []string // that the client has chosen
+	tool string   // that a call names
 	// key is the idempotency key of a call, or "" if the client has no session.
 	key string
 	// keepRun says that the run goes on if the connection is lost.
@@ -207,15 +210,20 @@ func (h *Handler) cancelCall(x *exchange, key string) error {
 	return err
 }
 
+// anyTool is the name of the only tool that the SDK knows. Tools differ between
+// callers, so calls of all tools are passed to it.
+const anyTool = "any"
+
 // handleMethods answers the methods about tools, which differ between callers.
 // The SDK answers the others.
 func (h *Handler) handleMethods(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		switch params := req.(type) {
-		case *sdk.ServerRequest[*sdk.ListToolsParams]:
-			return h.listTools(ctx, params.Params)
+		switch r := req.(type) {
+		case *sdk.ListToolsRequest:
+			return h.listTools(ctx, r.Params)
 		case *sdk.CallToolRequest:
-			return h.callTool(ctx, params)
+			exchangeOf(ctx).tool = r.Params.Name
+			r.Params.Name = anyTool
 		}
 		return next(ctx, method, req)
 	}

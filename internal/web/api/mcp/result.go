@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"mime"
+	"path"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -98,33 +100,38 @@ func (c *toolCall) resultOf(ctx context.Context, rec generation.Record) (*sdk.Ca
 			line += ": " + one.Note
 		}
 		lines = append(lines, line)
-		content, err := c.contentOf(ctx, o, one)
+		more, err := c.contentsOf(ctx, o, one)
 		if err != nil {
 			return nil, err
 		}
-		if content != nil {
-			contents = append(contents, content)
-		}
+		contents = append(contents, more...)
 	}
 	result.Content = append([]sdk.Content{&sdk.TextContent{Text: strings.Join(lines, "\n")}}, contents...)
 	return result, nil
 }
 
-// contentOf returns the content for one result, or nil if it was deleted.
-func (c *toolCall) contentOf(ctx context.Context, o run.Output, about fileResult) (sdk.Content, error) {
+// contentsOf returns the content for one result: the file itself if the response
+// has room for it, and otherwise a link and the thumbnail. It returns nothing for a
+// result that was deleted.
+func (c *toolCall) contentsOf(ctx context.Context, o run.Output, about fileResult) ([]sdk.Content, error) {
 	kind, _, _ := strings.Cut(o.MimeType, "/")
 	meta := sdk.Meta{"library_id": about.LibraryID}
-	switch {
-	case o.Expired:
+	if o.Expired {
 		return nil, nil
-	case o.Size > c.handler.Settings.InlineBytes || kind != "image" && kind != "audio" && kind != "text":
-		return &sdk.ResourceLink{
+	}
+	if o.Size > c.room || kind != "image" && kind != "audio" && kind != "text" {
+		all := []sdk.Content{&sdk.ResourceLink{
 			URI:      about.URL,
 			Name:     about.LibraryID,
 			MIMEType: o.MimeType,
 			Size:     &o.Size,
 			Meta:     meta,
-		}, nil
+		}}
+		thumbnail, err := c.thumbnailOf(ctx, o)
+		if thumbnail != nil {
+			all = append(all, thumbnail)
+		}
+		return all, err
 	}
 	file, err := blob.OpenVerified(ctx, c.handler.Blobs, blob.File{Key: o.Blob, Size: o.Size, SHA256: o.SHA256})
 	if err != nil {
@@ -135,11 +142,35 @@ func (c *toolCall) contentOf(ctx context.Context, o run.Output, about fileResult
 	if err != nil {
 		return nil, err
 	}
+	c.room -= o.Size
+	var content sdk.Content = &sdk.TextContent{Text: string(data), Meta: meta}
 	switch kind {
 	case "image":
-		return &sdk.ImageContent{Data: data, MIMEType: o.MimeType, Meta: meta}, nil
+		content = &sdk.ImageContent{Data: data, MIMEType: o.MimeType, Meta: meta}
 	case "audio":
-		return &sdk.AudioContent{Data: data, MIMEType: o.MimeType, Meta: meta}, nil
+		content = &sdk.AudioContent{Data: data, MIMEType: o.MimeType, Meta: meta}
 	}
-	return &sdk.TextContent{Text: string(data), Meta: meta}, nil
+	return []sdk.Content{content}, nil
+}
+
+// thumbnailOf returns the thumbnail of a result, or nil if it has none or the
+// response has no room for it.
+func (c *toolCall) thumbnailOf(ctx context.Context, o run.Output) (sdk.Content, error) {
+	if o.Thumb == "" {
+		return nil, nil
+	}
+	file, about, err := c.handler.Blobs.Open(ctx, o.Thumb, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if about.Size > c.room {
+		return nil, nil
+	}
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	c.room -= int64(len(data))
+	return &sdk.ImageContent{Data: data, MIMEType: mime.TypeByExtension(path.Ext(o.Thumb)), Meta: sdk.Meta{"thumbnail": true}}, nil
 }

@@ -31,7 +31,10 @@ func (h *Handler) listTools(ctx context.Context, params *sdk.ListToolsParams) (*
 			return nil, fault.New(fault.Invalid, "The cursor is not valid.")
 		}
 	}
-	result := &sdk.ListToolsResult{Tools: []*sdk.Tool{}}
+	result := &sdk.ListToolsResult{
+		Cacheable: sdk.Cacheable{CacheScope: "private"}, // tools differ between callers
+		Tools:     []*sdk.Tool{},
+	}
 	if begin == 0 {
 		for _, one := range ownTools {
 			result.Tools = append(result.Tools, one.describe())

@@ -111,6 +111,7 @@ func (h *Handler) awaitRun(w http.ResponseWriter, r *http.Request, id string, se
 		Call:     rest.CallOf(r),
 		Stopping: httpd.RecordOf(r.Context()).Stopping,
 		KeepRun:  h.KeepRuns || r.Header.Get(keepHeader) == "true",
+		Grace:    runwait.RepeatGrace,
 		See:      see,
 	}, id)
 	if err != nil {

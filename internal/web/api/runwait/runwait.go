@@ -14,10 +14,9 @@ import (
 	"atelier/internal/web/api/rest"
 )
 
-// leaveGrace is the time after which the run of a client that has left is
-// cancelled. A client that lost its connection sends the request again within
-// this time, and waits for the same run.
-const leaveGrace = 5 * time.Second
+// RepeatGrace is the Grace of clients that send the request again when they have
+// lost their connection, and then wait for the same run.
+const RepeatGrace = 5 * time.Second
 
 // ErrLeft is returned if the client has left before the end of its run.
 var ErrLeft = errors.New("the client has left before the end of its run")
@@ -40,6 +39,9 @@ type Client struct {
 	Stopping <-chan struct{}
 	// KeepRun says that the run goes on after the client has left.
 	KeepRun bool
+	// Grace is the time after which the run of a client that has left is
+	// cancelled.
+	Grace time.Duration
 	// See is called with each state of the run, the last one included. nil
 	// means that the client sees only the last one.
 	See func(generation.Record) error
@@ -115,7 +117,7 @@ func (w *Waiter) cancelAbandoned(ctx context.Context, c Client, id string) {
 	select {
 	case <-c.Stopping:
 		return
-	case <-time.After(leaveGrace):
+	case <-time.After(c.Grace):
 	}
 	if w.count(id, 0) > 0 {
 		return
