@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"strings"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // doors measures a run of a tool that does nothing through the other interfaces
@@ -58,7 +62,36 @@ func (b *bench) doorsOn(ctx context.Context, where, database string) error {
 		_, _, err := f.run()
 		return err
 	})}
-	return b.compare("runs/s", through, direct, 0.8)
+	if err := b.compare("runs/s", through, direct, 0.8); err != nil {
+		return err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint:   s.url + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer{people[0].token}},
+	}, nil)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	called := side{"runs through tools/call of /mcp with the official client, one after the other (" + where + ")", one(func() error {
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "noop"})
+		if err == nil && result.IsError {
+			err = fmt.Errorf("noop: %v", result.StructuredContent)
+		}
+		return err
+	})}
+	return b.compare("runs/s", called, direct, 0.8)
+}
+
+// bearer sends a token with each request.
+type bearer struct{ token string }
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // one does something again and again, and says how often a second.

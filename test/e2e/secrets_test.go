@@ -1,8 +1,13 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -63,6 +68,50 @@ func (v *vault) link(mails *mailtest.Server, subject string) (address string) {
 	}
 	v.keep("the link of "+subject, found[1])
 	return found[0]
+}
+
+// signInApp signs an app in with the authorization code flow.
+func (v *vault) signInApp(n *node, anna *visitor.Visitor) {
+	v.t.Helper()
+	answers := make(chan url.Values, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { answers <- r.URL.Query() }))
+	defer server.Close()
+	redirect := server.URL + "/callback"
+	app := n.call("POST", "/oauth/register", `{"client_name": "App", "redirect_uris": ["`+redirect+`"]}`).want(v.t, 201)["client_id"].(string)
+	verifier := v.keep("a code verifier", "verifier-verifier-verifier-verifier-verifier-1")
+	sum := sha256.Sum256([]byte(verifier))
+	query := url.Values{
+		"response_type": {"code"}, "client_id": {app}, "redirect_uri": {redirect}, "state": {v.keep("a state", "state-of-the-app-4711")},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}
+	p, err := anna.Open("/oauth/authorize?" + query.Encode())
+	if err == nil {
+		_, err = anna.Send(p, "/oauth/authorize", url.Values{"verdict": {"approve"}})
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	code := v.keep("an authorization code", (<-answers).Get("code"))
+	exchange := func(form url.Values) (access, refresh string) {
+		v.t.Helper()
+		form.Set("client_id", app)
+		res, err := http.PostForm(n.url+"/oauth/token", form)
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var got struct {
+			Access  string `json:"access_token"`
+			Refresh string `json:"refresh_token"`
+		}
+		if err := json.NewDecoder(res.Body).Decode(&got); err != nil || res.StatusCode != 200 {
+			v.t.Fatalf("token = %d %v", res.StatusCode, err)
+		}
+		return v.keep("an access token of an app", got.Access), v.keep("a refresh token of an app", got.Refresh)
+	}
+	_, refresh := exchange(url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
+	access, _ := exchange(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
+	n.get("/api/v2/me", bearer(access)...).want(v.t, 200)
 }
 
 // TestNoSecretIsKept goes through everything that makes a secret, with the most
@@ -153,6 +202,7 @@ func TestNoSecretIsKept(t *testing.T) {
 		for _, kind := range []string{"verify", "reset"} {
 			v.keep("a link for the operator", mustParse(t, s.do("admin", "person", "link", "--email", "anna@example.com", "--kind", kind)["url"].(string)).Query().Get("token"))
 		}
+		v.signInApp(n, anna)
 		s.do("keys", "rotate")
 		send(drop, "/drop", nil)
 

@@ -14,7 +14,7 @@ const homeName = "index"
 var contents = []section{
 	{"Start", []string{homeName, "quickstart", "concepts", "studio"}},
 	{"Guides", []string{"generate", "files", "events", "webhooks", "devices", "boards", "companies", "budgets", "reports", "scim"}},
-	{"Command line and clients", []string{"cli", "clients", "openai-clients"}},
+	{"Command line and clients", []string{"cli", "clients", "openai-clients", "assistants", "oauth"}},
 	{"Tools and engines", []string{
 		"tools", "engines", "import", "builtin", "sketch", "comfyui", "cog", "openai", "a1111", "replicate", "fal", "exec",
 	}},

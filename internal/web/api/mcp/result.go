@@ -91,7 +91,11 @@ func (c *toolCall) resultOf(ctx context.Context, rec generation.Record) (*sdk.Ca
 		return result, nil
 	}
 
-	lines := []string{fmt.Sprintf("%s: %d results for %s, seed %d.", about.Tool, len(rec.Outputs), formatTokens(rec.TokensCharged), rec.Seed)}
+	made := fmt.Sprintf("%d results", len(rec.Outputs))
+	if len(rec.Outputs) == 1 {
+		made = "1 result"
+	}
+	lines := []string{fmt.Sprintf("%s: %s for %s, seed %d.", about.Tool, made, formatTokens(rec.TokensCharged), rec.Seed)}
 	var contents []sdk.Content
 	for i, o := range rec.Outputs {
 		one := about.Results[i]
