@@ -5,7 +5,6 @@ package mcpbridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -103,7 +102,7 @@ func (b *bridge) passMethods(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.CallToolRequest:
 			params := &mcp.CallToolParams{Meta: ownMeta(r.Params.Meta), Name: r.Params.Name}
 			if len(r.Params.Arguments) > 0 {
-				params.Arguments = json.RawMessage(r.Params.Arguments)
+				params.Arguments = r.Params.Arguments
 			}
 			return pass(ctx, b, func(s *mcp.ClientSession) (mcp.Result, error) { return s.CallTool(ctx, params) })
 		}

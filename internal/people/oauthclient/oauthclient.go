@@ -6,7 +6,6 @@ package oauthclient
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -69,8 +68,8 @@ func Register(ctx context.Context, tx *sqldb.Tx, r Registration) (Client, error)
 		return Client{}, fault.New(fault.Invalid, "redirect_uris must have 1 to 10 addresses.").On("redirect_uris")
 	}
 	for _, address := range c.RedirectURIs {
-		if err := checkRedirect(address); err != nil {
-			return Client{}, fault.New(fault.Invalid, "redirect_uris: "+err.Error()).On("redirect_uris")
+		if problem := redirectProblem(address); problem != "" {
+			return Client{}, fault.New(fault.Invalid, "redirect_uris: "+problem).On("redirect_uris")
 		}
 	}
 	if err := insertClient(ctx, tx, c, r.Network); err != nil {
@@ -82,26 +81,26 @@ func Register(ctx context.Context, tx *sqldb.Tx, r Registration) (Client, error)
 // forbiddenSchemes are schemes that a browser handles itself.
 var forbiddenSchemes = []string{"about", "blob", "data", "file", "filesystem", "ftp", "javascript", "vbscript", "view-source", "ws", "wss"}
 
-// checkRedirect returns an error if people must not be sent to an address:
+// redirectProblem says why people must not be sent to an address, or returns "":
 // https addresses are allowed, http addresses of the person's own machine, and
 // schemes of apps (RFC 8252).
-func checkRedirect(address string) error {
+func redirectProblem(address string) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || len(address) > maxURI || !u.IsAbs() || sanitize.Line(address, maxURI) != address:
-		return errors.New("This is not an address.")
+		return "This is not an address."
 	case u.Fragment != "" || strings.Contains(address, "#") || u.User != nil:
-		return errors.New("An address must have no fragment and no user name.")
+		return "An address must have no fragment and no user name."
 	case u.Scheme == "https" && u.Host != "":
-		return nil
+		return ""
 	case u.Scheme == "http" && isLoopback(u.Hostname()):
-		return nil
+		return ""
 	case u.Scheme == "http" || u.Scheme == "https":
-		return errors.New("An http address must be of this machine, such as http://127.0.0.1/callback. Others need https.")
+		return "An http address must be of this machine, such as http://127.0.0.1/callback. Others need https."
 	case slices.Contains(forbiddenSchemes, u.Scheme):
-		return errors.New("The scheme " + u.Scheme + " is not allowed.")
+		return "The scheme " + u.Scheme + " is not allowed."
 	}
-	return nil
+	return ""
 }
 
 func isLoopback(host string) bool {
@@ -117,7 +116,7 @@ func (c Client) Allows(address string) bool {
 			return true
 		}
 		want, err := url.Parse(registered)
-		if err != nil || want.Scheme != "http" || checkRedirect(address) != nil {
+		if err != nil || want.Scheme != "http" || redirectProblem(address) != "" {
 			return false
 		}
 		got, err := url.Parse(address)

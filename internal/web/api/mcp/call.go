@@ -191,9 +191,9 @@ func (c *toolCall) convertFile(d *generation.Draft, f *catalog.Field, value any)
 	case strings.HasPrefix(text, "data:"):
 		return c.storeFile(d, f, text)
 	case strings.HasPrefix(text, c.handler.Links.BaseURL+"/media/"):
-		id, err := uploadID(text)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, err.Error()).On(f.Key)
+		id, ok := uploadID(text)
+		if !ok {
+			return nil, fault.New(fault.Invalid, "This is not the address of an upload. Send the library id of a result.").On(f.Key)
 		}
 		return reference(catalog.UploadRef, id), nil
 	case strings.Contains(text, "://"):
@@ -209,16 +209,16 @@ func reference(kind catalog.RefKind, id string) map[string]any {
 }
 
 // uploadID returns the id in the signed URL of an upload.
-func uploadID(address string) (string, error) {
+func uploadID(address string) (id string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", errors.New("This is not an address.")
+		return "", false
 	}
 	part := strings.Split(strings.TrimPrefix(u.Path, "/media/"), "/")
 	if len(part) < 3 || part[0] != string(library.KindUpload) {
-		return "", errors.New("This is not the address of an upload. Send the library id of a result.")
+		return "", false
 	}
-	return part[1], nil
+	return part[1], true
 }
 
 // storeFile stores the content of a data: URL (RFC 2397) as a file of the run.

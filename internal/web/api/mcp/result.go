@@ -80,14 +80,16 @@ func (c *toolCall) resultOf(ctx context.Context, rec generation.Record) (*sdk.Ca
 	}
 	about := c.describeRun(rec)
 	result := &sdk.CallToolResult{StructuredContent: about}
-	switch rec.State {
-	case run.Cancelled:
+	problem := ""
+	if rec.State == run.Cancelled {
+		problem = "was cancelled."
+	}
+	if rec.State == run.Failed {
+		problem = fmt.Sprintf("failed (%s): %s", rec.ErrorCode, rec.ErrorText)
+	}
+	if problem != "" {
 		result.IsError = true
-		result.Content = []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("The run %s was cancelled. It cost %s.", rec.ID, formatTokens(rec.TokensCharged))}}
-		return result, nil
-	case run.Failed:
-		result.IsError = true
-		result.Content = []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("The run %s failed (%s): %s It cost %s.", rec.ID, rec.ErrorCode, rec.ErrorText, formatTokens(rec.TokensCharged))}}
+		result.Content = []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("The run %s %s It cost %s.", rec.ID, problem, formatTokens(rec.TokensCharged))}}
 		return result, nil
 	}
 

@@ -38,7 +38,7 @@ type Handler struct {
 // The paths of the endpoints.
 const (
 	authorizePath = "/oauth/authorize"
-	tokenPath     = "/oauth/token"
+	tokenPath     = "/oauth/token" //nolint:gosec // a path
 	registerPath  = "/oauth/register"
 	revokePath    = "/oauth/revoke"
 )
