@@ -125,7 +125,7 @@ var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobte
 // https are the packages that may use net/http. Most of them serve requests;
 // blob, certificate, oidc, policy, webhook and the engines of model servers send
 // them.
-var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/docs", "internal/web/reference", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages", "internal/web/studio",
+var https = []string{"internal/web/api", "internal/cli/mcpbridge", "internal/file/blob", "internal/web/certificate", "internal/web/docs", "internal/web/reference", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages", "internal/web/studio",
 	"internal/base/telemetry", "internal/notify/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 
