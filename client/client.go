@@ -46,6 +46,8 @@ type Client struct {
 	retry     RetryPolicy
 	http      *http.Client
 	userAgent string
+	// ownTransport is the transport of the caller's HTTP client, or nil.
+	ownTransport http.RoundTripper
 }
 
 // New returns a client. It sends nothing: a wrong token is found by the first
@@ -75,6 +77,8 @@ func New(o Options) (*Client, error) {
 	}
 	if c.http == nil {
 		c.http = newHTTPClient()
+	} else {
+		c.ownTransport = c.http.Transport
 	}
 	if c.userAgent == "" {
 		c.userAgent = "atelier-go-client"

@@ -62,7 +62,11 @@ func (t transport) send(r *http.Request, token string) (*http.Response, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	next := http.DefaultTransport // waits for a response as long as it takes
+	if own := t.client.ownTransport; own != nil {
+		next = own
+	}
+	return next.RoundTrip(r)
 }
 
 func closeBody(r *http.Request) {
