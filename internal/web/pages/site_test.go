@@ -95,7 +95,7 @@ func build(t *testing.T, engine string, change func(*account.Settings), provider
 	t.Cleanup(func() { blobs.Close() })
 	pages, err := pages.New(pages.Parts{
 		Studio: newStudio(t, s.url), Accounts: s.accounts, PersonalData: &personaldata.Service{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.BoxFor("pending"), Key: s.key,
-		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, WallClock: time.Now,
+		AppURL: s.url, BaseURL: "https://api.atelier.example", HasOAuth: true, Now: s.clock.now, WallClock: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
