@@ -207,8 +207,15 @@ func TestOAuthTokens(t *testing.T) {
 				used = in.Access
 			}
 			s.oauthForm("revoke", "client_id", clientID, "token", used)
-			if a := s.using(in.Access).sendRequest("GET", "/api/v2/me"); a.StatusCode != 401 {
-				t.Errorf("me after the app was signed out = %d", a.StatusCode)
+			out := s.using(in.Access)
+			for what, a := range map[string]answer{
+				"/api/v2": out.sendRequest("GET", "/api/v2/me"),
+				"/v1":     out.sendRequest("GET", "/v1/models"),
+				"/mcp":    out.send("POST", "/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)),
+			} {
+				if a.StatusCode != 401 {
+					t.Errorf("%s after the app was signed out = %d", what, a.StatusCode)
+				}
 			}
 			refresh(clientID, in.Refresh).checkOAuthError(t, "refresh after the app was signed out", "invalid_grant")
 		}
