@@ -60,11 +60,11 @@ type Request struct {
 	Challenge       string
 	ChallengeMethod string
 	State           string
-	Scope           string
 	Resources       []string // RFC 8707
 }
 
-// Scope is the only scope: everything that an app can do.
+// Scope is the only scope: everything that an app can do. Requests for others get
+// it, too.
 const Scope = "api"
 
 // maxState is the maximum length in bytes of the state of a request.

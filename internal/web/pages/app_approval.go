@@ -48,7 +48,6 @@ func readAppRequest(query url.Values) applogin.Request {
 		Challenge:       value("code_challenge"),
 		ChallengeMethod: value("code_challenge_method"),
 		State:           value("state"),
-		Scope:           value("scope"),
 		Resources:       query["resource"],
 	}
 }

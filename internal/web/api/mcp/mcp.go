@@ -18,7 +18,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"time"
 
@@ -66,7 +65,6 @@ type Handler struct {
 	BaseURL  string
 	HasOAuth bool // apps can be authorized here
 	Version  string
-	Log      *slog.Logger
 	Now      func() time.Time
 
 	transport http.Handler
