@@ -97,7 +97,7 @@ func TestAssistantInBrowser(t *testing.T) {
 		}
 		s.do("admin", "grant", "--email", "anna@example.com", "--tokens", "10")
 		call := func() (*mcp.CallToolResult, error) {
-			return session.CallTool(t.Context(), &mcp.CallToolParams{Name: "gradient", Arguments: map[string]any{}})
+			return session.CallTool(t.Context(), &mcp.CallToolParams{Name: "gradient", Arguments: map[string]any{"size": "512x512"}})
 		}
 		result, err := call()
 		if err != nil || result.IsError || len(result.Content) != 2 {
