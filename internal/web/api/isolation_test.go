@@ -84,7 +84,7 @@ func TestNobodySeesOthersThings(t *testing.T) {
 		}
 		ids := map[string][]string{
 			"company_id": {c, d}, "team_id": {team, other}, "uid": slices.Collect(maps.Values(people)), "tool_id": {m.made["one"].ID}, "role": {"member"}, "invitation_id": {ids.New()}, "token_id": {ids.New()},
-			"picture": {"x.png"}, "model...": {"one"}, "kind": {"u", "r", "p"}, "name": {"any.png"}, "variant": {"file", "thumb", "preview"},
+			"picture": {"x.png"}, "model...": {"one"}, "path...": {"mcp"}, "kind": {"u", "r", "p"}, "name": {"any.png"}, "variant": {"file", "thumb", "preview"},
 		}
 		for _, x := range tenants {
 			for name, some := range x {
