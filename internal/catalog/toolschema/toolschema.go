@@ -43,7 +43,7 @@ func Of(t *catalog.Tool, maxResults int64) Schema {
 	if n := t.NumResults; n != nil && properties[ResultsKey] == nil {
 		properties[ResultsKey] = Schema{
 			"type":        "integer",
-			"description": "Number of results. Each costs " + formatPrice(t.Price) + ".",
+			"description": "Number of results. Each costs " + FormatTokens(t.TokenCost(1)) + ".",
 			"minimum":     max(1, n.Min),
 			"maximum":     min(n.Max, maxResults),
 			"default":     max(1, n.Min),
@@ -57,14 +57,15 @@ func Of(t *catalog.Tool, maxResults int64) Schema {
 	}
 }
 
-func formatPrice(p catalog.Price) string {
-	switch {
-	case p.Type == catalog.Free || p.Tokens == 0:
+// FormatTokens formats a price.
+func FormatTokens(n int64) string {
+	switch n {
+	case 0:
 		return "nothing"
-	case p.Tokens == 1:
+	case 1:
 		return "1 token"
 	}
-	return fmt.Sprintf("%d tokens", p.Tokens)
+	return fmt.Sprintf("%d tokens", n)
 }
 
 // property returns the schema of one field, or nil if the field has no value.

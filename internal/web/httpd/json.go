@@ -14,9 +14,9 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// ReadJSON reads a JSON request body, or a JSON part of a multipart body. r
-// must limit the size, as http.MaxBytesReader does.
-func ReadJSON(r io.Reader) ([]byte, error) {
+// ReadBody reads a request body, or a part of a multipart body. r must limit the
+// size, as http.MaxBytesReader does.
+func ReadBody(r io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(r)
 	if err != nil {
 		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {

@@ -2,8 +2,6 @@ package pages
 
 import (
 	"context"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -42,12 +40,9 @@ func (v *pageRequest) readForm() error {
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return fault.New(fault.UnsupportedMediaType, "This address accepts only forms.")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxFormBytes))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return fault.New(fault.PayloadTooLarge, "The form is too large.")
-	}
+	body, err := httpd.ReadBody(http.MaxBytesReader(v.w, v.r.Body, maxFormBytes))
 	if err != nil {
-		return httpd.IncompleteBody(err)
+		return err
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

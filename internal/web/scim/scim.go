@@ -311,7 +311,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 		return nil, fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/scim+json.")
 	}
 
-	text, err := httpd.ReadJSON(http.MaxBytesReader(w, r.Body, maxBody))
+	text, err := httpd.ReadBody(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, err
 	}

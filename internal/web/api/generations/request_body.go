@@ -32,7 +32,7 @@ func (h *Handler) readPayload(w http.ResponseWriter, r *http.Request, q *newrun.
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "application/json":
-		return httpd.ReadJSON(http.MaxBytesReader(w, r.Body, h.JSON.Bytes))
+		return httpd.ReadBody(http.MaxBytesReader(w, r.Body, h.JSON.Bytes))
 	case err == nil && kind == "multipart/form-data":
 		return h.readParts(w, r, q)
 	}
@@ -46,7 +46,7 @@ func (h *Handler) readParts(w http.ResponseWriter, r *http.Request, q *newrun.Re
 			if payload != nil {
 				return fault.New(fault.Invalid, "The request has two payloads.").Field("payload", "Must be sent only once.")
 			}
-			payload, err = httpd.ReadJSON(http.MaxBytesReader(w, part, h.JSON.Bytes))
+			payload, err = httpd.ReadBody(http.MaxBytesReader(w, part, h.JSON.Bytes))
 			return rest.InPart(err, "payload")
 		case "files":
 			return q.ReadFile(part, q.FilePath("files"))

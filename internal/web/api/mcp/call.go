@@ -3,9 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"mime"
@@ -24,6 +22,7 @@ import (
 	"atelier/internal/file/library"
 	"atelier/internal/run/generation"
 	"atelier/internal/web/access"
+	"atelier/internal/web/api/newrun"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/runwait"
 	"atelier/internal/web/httpd"
@@ -132,8 +131,7 @@ func (c *toolCall) runTool(ctx context.Context, name string, arguments map[strin
 	}
 	d := generation.Draft{Principal: call.Principal, Plugin: plugin, Key: c.exchange.key}
 	if d.Key != "" {
-		sum := sha256.Sum256([]byte("POST /mcp\x00" + name + "\x00" + string(c.request.Params.Arguments)))
-		d.Fingerprint = hex.EncodeToString(sum[:])
+		d.Fingerprint = newrun.Fingerprint("POST /mcp", name, string(c.request.Params.Arguments))
 	}
 	if err := c.fillDraft(&d, t, arguments); err != nil {
 		h.Files.Intake.DiscardFiles(ctx, d.Files...)
@@ -236,7 +234,7 @@ func (c *toolCall) storeFile(d *generation.Draft, f *catalog.Field, address stri
 	if limit := h.Runs.Settings.InputFiles; len(d.Files) == limit {
 		return nil, generation.TooManyFiles(limit, f.Key)
 	}
-	if err := h.Files.Space(); err != nil {
+	if err := c.checkRoom(d, int64(len(content))); err != nil {
 		return nil, err
 	}
 	declared, _, _ := mime.ParseMediaType(kind)
@@ -246,6 +244,19 @@ func (c *toolCall) storeFile(d *generation.Draft, f *catalog.Field, address stri
 	}
 	d.Files = append(d.Files, stored)
 	return map[string]any{"kind": string(catalog.Multipart), "file_index": int64(len(d.Files) - 1)}, nil
+}
+
+// checkRoom returns an error if the disk or the account has no room for one more
+// file of that many bytes.
+func (c *toolCall) checkRoom(d *generation.Draft, bytes int64) error {
+	if err := c.handler.Files.Space(); err != nil {
+		return err
+	}
+	for _, f := range d.Files {
+		bytes += f.RawSize
+	}
+	_, err := c.handler.Files.Library.CheckAvailable(c.exchange.http.Context(), d.Principal.AccountID, bytes)
+	return err
 }
 
 // awaitRun waits for the end of a run, reports its progress and returns its

@@ -14,8 +14,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -32,6 +30,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/newrun"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/runwait"
 	"atelier/internal/web/httpd"
@@ -95,19 +94,14 @@ const instructions = `Atelier makes pictures, videos, sound and 3D models with t
 	`search_tools finds those that are not listed, and run_tool runs them. Runs cost tokens: preview_cost says how many, get_balance how many are left. ` +
 	`Results have library ids, which inputs for files accept.`
 
-// MetadataPath is the path of the metadata of the protected resource (RFC 9728).
-const MetadataPath = "/.well-known/oauth-protected-resource/mcp"
+// metadataPath is the path of the metadata of the protected resource (RFC 9728).
+const metadataPath = "/.well-known/oauth-protected-resource/mcp"
 
 // writeError responds with an error. A client without a valid credential is told
 // where the authorization server is described.
 func (h *Handler) writeError(w http.ResponseWriter, traceID string, err error) {
-	if f := rest.FaultOf(err); h.HasOAuth && httpd.Status[f.Code] == http.StatusUnauthorized {
-		rest.SetErrorHeaders(w.Header(), http.StatusUnauthorized, f)
-		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+h.BaseURL+MetadataPath+`"`)
-		rest.SendError(w, http.StatusUnauthorized, struct {
-			Error any `json:"error"`
-		}{rest.ErrorBody(f, traceID)})
-		return
+	if h.HasOAuth {
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+h.BaseURL+metadataPath+`"`)
 	}
 	rest.WriteError(w, traceID, err)
 }
@@ -153,10 +147,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h.Files.ExtendDeadlines(w, r, h.Settings.BodyBytes)
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.Settings.BodyBytes))
+	body, err := httpd.ReadBody(http.MaxBytesReader(w, r.Body, h.Settings.BodyBytes))
 	if err != nil {
-		w.Header().Set("Connection", "close") // the rest of the body is not read
-		return filebody.TooLarge(h.Settings.BodyBytes)
+		return err
 	}
 	if err := httpd.CheckJSON(body, h.Depth); err != nil {
 		return err
@@ -189,8 +182,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 
 // callKey returns the idempotency key of a request of a session.
 func callKey(call *rest.Call, session string, id json.RawMessage) string {
-	sum := sha256.Sum256([]byte(call.Principal.AccountID + "\x00" + session + "\x00" + string(id)))
-	return "mcp:" + hex.EncodeToString(sum[:])
+	return "mcp:" + newrun.Fingerprint(call.Principal.AccountID, session, string(id))
 }
 
 // cancelCall cancels the run that another request of the session has created.

@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"atelier/internal/catalog/toolschema"
 	"atelier/internal/file/blob"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
@@ -89,7 +90,7 @@ func (c *toolCall) resultOf(ctx context.Context, rec generation.Record) (*sdk.Ca
 	}
 	if problem != "" {
 		result.IsError = true
-		result.Content = []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("The run %s %s It cost %s.", rec.ID, problem, formatTokens(rec.TokensCharged))}}
+		result.Content = []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("The run %s %s It cost %s.", rec.ID, problem, toolschema.FormatTokens(rec.TokensCharged))}}
 		return result, nil
 	}
 
@@ -97,7 +98,7 @@ func (c *toolCall) resultOf(ctx context.Context, rec generation.Record) (*sdk.Ca
 	if len(rec.Outputs) == 1 {
 		made = "1 result"
 	}
-	lines := []string{fmt.Sprintf("%s: %s for %s, seed %d.", about.Tool, made, formatTokens(rec.TokensCharged), rec.Seed)}
+	lines := []string{fmt.Sprintf("%s: %s for %s, seed %d.", about.Tool, made, toolschema.FormatTokens(rec.TokensCharged), rec.Seed)}
 	var contents []sdk.Content
 	for i, o := range rec.Outputs {
 		one := about.Results[i]

@@ -105,15 +105,5 @@ var outputNames = map[string]string{"IMG": "a picture", "VID": "a video", "AUDIO
 
 // describePrice says what a run of the tool makes and costs.
 func describePrice(t *catalog.Tool) string {
-	return "Makes " + outputNames[t.Output.Type] + "; costs " + formatTokens(t.TokenCost(1)) + "."
-}
-
-func formatTokens(n int64) string {
-	switch n {
-	case 0:
-		return "nothing"
-	case 1:
-		return "1 token"
-	}
-	return strconv.FormatInt(n, 10) + " tokens"
+	return "Makes " + outputNames[t.Output.Type] + "; costs " + toolschema.FormatTokens(t.TokenCost(1)) + "."
 }

@@ -7,7 +7,6 @@ package oauth
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -164,7 +163,7 @@ func (h *Handler) registerApp(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &oauthError{code: "invalid_client_metadata", text: "Send the body as application/json."}
 	}
-	body, err := readBody(w, r)
+	body, err := httpd.ReadBody(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return err
 	}
@@ -275,7 +274,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return nil, &oauthError{code: "invalid_request", text: "Send the body as application/x-www-form-urlencoded."}
 	}
-	body, err := readBody(w, r)
+	body, err := httpd.ReadBody(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, err
 	}
@@ -289,17 +288,6 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 		}
 	}
 	return form, nil
-}
-
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, fault.New(fault.PayloadTooLarge, "The request is too large.")
-	}
-	if err != nil {
-		return nil, httpd.IncompleteBody(err)
-	}
-	return body, nil
 }
 
 // oauthError is an error with a code of OAuth.

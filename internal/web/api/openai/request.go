@@ -56,7 +56,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request, q *newrun.
 
 // readJSON reads a JSON body.
 func (h *Handler) readJSON(w http.ResponseWriter, r *http.Request, one *request) error {
-	body, err := httpd.ReadJSON(http.MaxBytesReader(w, r.Body, h.JSON.Bytes))
+	body, err := httpd.ReadBody(http.MaxBytesReader(w, r.Body, h.JSON.Bytes))
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func Decode[T any](w http.ResponseWriter, r *http.Request, limits JSONLimits) (T
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return value, fault.New(fault.UnsupportedMediaType, "Send the body as application/json.")
 	}
-	body, err := httpd.ReadJSON(http.MaxBytesReader(w, r.Body, limits.Bytes))
+	body, err := httpd.ReadBody(http.MaxBytesReader(w, r.Body, limits.Bytes))
 	if err != nil {
 		return value, err
 	}

@@ -46,7 +46,10 @@ func SetErrorHeaders(header http.Header, status int, f *fault.Error) {
 	if f.Code == fault.RequestTimeout {
 		header.Set("Connection", "close") // the rest of the body must not be parsed as the next request
 	}
-	if status == http.StatusUnauthorized {
+	switch {
+	case status != http.StatusUnauthorized:
+		header.Del("WWW-Authenticate")
+	case header.Get("WWW-Authenticate") == "": // the interface may have set a longer one
 		header.Set("WWW-Authenticate", "Bearer")
 	}
 	wait := f.RetryAfter
