@@ -87,7 +87,7 @@ func (in *installation) newInspector() (*toolInspector, error) {
 func (in *toolInspector) inspectTool(t *catalog.Tool) (all []catalog.Remark) {
 	manual, known := in.manuals[t.Engine.Name]
 	switch {
-	case t.Engine.Name == "": // the catalog reports this
+	case t.Engine.Name == "" || t.IsFlow(): // the catalog reports problems of these
 	case !known:
 		all = append(all, catalog.Remark{Path: []string{"engine", "name"}, Message: in.unknownEngine(t.Engine.Name)})
 	default:

@@ -34,6 +34,7 @@ import (
 	"atelier/internal/file/resumable"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/run/flowrun"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/node"
 	"atelier/internal/run/policy"
@@ -53,6 +54,7 @@ type runs struct {
 	space   *quota.Monitor
 	memory  *memory.Budget
 	relay   *runner.Relay
+	flows   *flowrun.Decider
 
 	// The following fields are set on worker nodes only.
 	engines *engines
@@ -129,6 +131,7 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 			OrphanAge:     time.Duration(c.Retention.Orphans),
 		},
 	}
+	flows := dispatch.NewLoop()
 	rs.service = generation.New(generation.Parts{
 		DB:      o.db,
 		Catalog: o.catalog,
@@ -157,9 +160,11 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 		// The relay notifies other nodes of queued runs. It calls the runner,
 		// and the runner calls this service, so the relay is created last. No
 		// run can be queued before openRuns returns.
-		Queued: func(engine string) { rs.relay.RelayQueued(engine) },
-		Ended:  o.events.Wake,
+		Queued:  func(engine string) { rs.relay.RelayQueued(engine) },
+		FlowDue: flows.Wake,
+		Ended:   o.events.Wake,
 	})
+	rs.flows = &flowrun.Decider{DB: o.db, Runs: rs.service, Log: o.log, Loop: flows}
 	if !c.HasRole("worker") {
 		rs.relay = runner.NewRelay(o.db, o.jobs, o.log, nil)
 		return rs, nil
@@ -272,6 +277,7 @@ func (rs *runs) runBackground(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { rs.service.WatchAvailability(ctx); return nil })
 	group.Go(func() error { rs.space.Run(ctx); return nil })
 	group.Go(func() error { rs.relay.Run(ctx); return nil })
+	group.Go(func() error { rs.flows.Run(ctx); return nil })
 	if rs.runner != nil {
 		group.Go(func() error { defer rs.engines.Close(); return rs.runner.Run(ctx) })
 		group.Go(func() error { return rs.sender.Run(ctx) })

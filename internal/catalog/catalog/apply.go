@@ -37,6 +37,11 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 			}
 
 			changes = append(changes, made...)
+			if k == toolKind {
+				if changes, err = updateFlows(ctx, tx, changes); err != nil {
+					return err
+				}
+			}
 			failpoint.Hit("catalog.mid")
 		}
 		if len(changes) == 0 {
@@ -70,7 +75,7 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 			continue // the stored item comes from a manifest folder of another server node, and takes precedence over the built-in item
 		case !have.removed && have.source != want.source && s.brokenLists[listFile{k, have.source}]:
 			continue // the stored item comes from a list file that is invalid now; the built-in item must not replace the stored one
-		case !have.removed && have.definition == want.definition && have.source == want.source:
+		case !have.removed && withoutPins(have.definition) == want.definition && have.source == want.source:
 			continue
 		case have.removed:
 			what = "added"
@@ -99,6 +104,30 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 		}
 
 		changes = append(changes, Change{string(k), slug, have.id, "removed"})
+	}
+	return changes, nil
+}
+
+// updateFlows updates the hashes of tools in the manifests of all flows, also of
+// those that the set does not contain. It adds its changes to the changes.
+func updateFlows(ctx context.Context, tx *sqldb.Tx, changes []Change) ([]Change, error) {
+	stored, err := readRows(ctx, tx, toolKind)
+	if err != nil {
+		return nil, err
+	}
+	pinned := newFlowPinner(stored).pinned
+	for _, slug := range sortedKeys(pinned) {
+		have := stored[slug]
+		if have.definition == pinned[slug] {
+			continue
+		}
+		have.definition = pinned[slug]
+		if err := upsertRow(ctx, tx, toolKind, have); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == string(toolKind) && c.Slug == slug }) {
+			changes = append(changes, Change{string(toolKind), slug, have.id, "changed"})
+		}
 	}
 	return changes, nil
 }

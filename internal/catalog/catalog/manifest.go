@@ -48,13 +48,20 @@ func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bo
 		Avatar:      o.readAsset("avatar"),
 		Tags:        o.readWords("tags"),
 		Position:    o.readInteger("position", defaultPosition, 0, maxPosition),
-		Price:       r.readPrice(o),
 		NumResults:  r.readNumResults(o),
 		Output:      r.readOutput(o),
 		Engine:      r.readEngine(o),
 		Timeout:     o.readDuration("timeout", defaultTimeout, time.Second, maxTimeout),
 		Priority:    o.readInteger("priority", 0, -maxPriority, maxPriority),
 		Visibility:  r.readVisibility(o),
+	}
+	if t.Engine.Name == FlowEngine {
+		r.readFlow(root, t)
+		t.FlowTools = r.readFlowTools(o)
+	}
+	t.Price = r.readPrice(o, t)
+	if t.IsFlow() && t.NumResults != nil {
+		o.addProblem("num_results", "is not for flows: their steps say how many results there are")
 	}
 	if o.requireKey("name") != nil && strings.TrimSpace(t.Name) == "" {
 		o.addProblem("name", "must not be blank")
@@ -75,9 +82,18 @@ func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bo
 	return t
 }
 
-func (r *manifestReader) readPrice(o *mapping) Price {
-	n := o.requireKey("price")
-	if n == nil {
+func (r *manifestReader) readPrice(o *mapping, t *Tool) Price {
+	if t.IsFlow() && !r.stored {
+		if o.hasKey(priceKey) {
+			o.addProblem(priceKey, "is not for flows: a flow costs what its steps cost")
+		}
+		return Price{}
+	}
+	n := o.lookupKey(priceKey)
+	if n == nil && t.IsFlow() {
+		return Price{}
+	}
+	if n = o.requireKey(priceKey); n == nil {
 		return Price{}
 	}
 

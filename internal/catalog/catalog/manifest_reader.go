@@ -28,7 +28,8 @@ func (p Problem) String() string {
 type manifestReader struct {
 	file      string
 	problems  []Problem
-	nodeCount int // number of nodes that plainValue has visited
+	nodeCount int  // number of nodes that plainValue has visited
+	stored    bool // the manifest comes from the database
 	// storeAsset reads the picture with the given file name and returns its
 	// digest. It is nil for manifests from the database, which already contain
 	// digests.

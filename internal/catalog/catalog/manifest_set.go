@@ -103,6 +103,16 @@ type Set struct {
 	// are the slugs of tools for which this node cannot determine whether they
 	// can run.
 	unavailable, unknown map[string]bool
+	flows                []readFlow
+}
+
+// readFlow is a flow whose manifest is valid by itself, and where it was read.
+type readFlow struct {
+	slug       string
+	definition string
+	tool       *Tool
+	reader     *manifestReader
+	root       *yaml.Node
 }
 
 // entry is a valid manifest of a tool, or a valid tag or kit.
@@ -196,6 +206,7 @@ func Read(from ...ManifestFolder) (*Set, error) {
 		}
 	}
 
+	s.checkFlows()
 	for _, f := range from {
 		s.readList(f, kitsFile, kitKind, func(r *manifestReader, root *yaml.Node) { r.readKits(root, s.knowsTool) })
 	}
@@ -263,7 +274,11 @@ func (s *Set) readTool(f ManifestFolder, name string) {
 	if root := s.readRoot(r, f.Files, name); root != nil {
 		t := r.readTool(root, s.knowsTag)
 		if len(r.problems) == 0 {
-			s.addTool(f, slug, t, canonicalJSON(r.plainValue(root)))
+			definition := canonicalJSON(r.plainValue(root))
+			s.addTool(f, slug, t, definition)
+			if t.IsFlow() {
+				s.flows = append(s.flows, readFlow{slug, definition, t, r, root})
+			}
 		}
 		if f.Inspect != nil {
 			for _, remark := range f.Inspect(t) {
@@ -292,6 +307,45 @@ func (s *Set) addTool(f ManifestFolder, slug string, t *Tool, definition string)
 		s.unknown[slug] = true
 	default:
 		s.tools[slug] = entry{f.Source, definition}
+	}
+}
+
+// checkFlows checks the flows of the set after all tools were read. A flow with
+// a tool that cannot run on this node cannot run either; a flow with a tool
+// whose manifest has a problem stays unchanged in the database.
+func (s *Set) checkFlows() {
+	tools := map[string]*Tool{}
+	for slug, t := range s.AllTools() {
+		tools[slug] = t
+	}
+	find := func(slug, _ string) *Tool { return tools[slug] }
+	for changed := true; changed; {
+		changed = false
+		for _, f := range s.flows {
+			if s.tools[f.slug].definition != f.definition {
+				continue // replaced by a manifest of another folder, or left out
+			}
+			names := f.tool.Flow.Tools()
+			var problems []Problem
+			switch {
+			case slices.ContainsFunc(names, func(slug string) bool { return s.unavailable[slug] }):
+				s.unavailable[f.slug] = true
+			case slices.ContainsFunc(names, func(slug string) bool { return s.unknown[slug] || s.brokenTools[slug] }):
+				s.unknown[f.slug] = true
+			default:
+				for _, remark := range f.tool.CheckFlow(find) {
+					problems = append(problems, f.reader.locateRemark(f.root, remark))
+				}
+				if len(problems) == 0 {
+					continue
+				}
+				s.Problems = append(s.Problems, problems...)
+				s.brokenTools[f.slug] = true
+			}
+			delete(s.tools, f.slug)
+			delete(tools, f.slug)
+			changed = true
+		}
 	}
 }
 
@@ -398,7 +452,7 @@ func hashOf(definition string) string {
 // decodeStored decodes the stored definition of an item. read is the function
 // that reads such an item from a manifest.
 func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Node) T) (item T, err error) {
-	r := &manifestReader{file: "stored definition"}
+	r := &manifestReader{file: "stored definition", stored: true}
 	root := r.parseDocument([]byte(definition))
 	if root != nil {
 		item = read(r, root)

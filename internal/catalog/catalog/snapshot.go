@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/flow"
 )
 
 // Snapshot is the whole catalog at one version. It is immutable.
@@ -21,6 +22,8 @@ type Snapshot struct {
 	tags       map[string]Tag
 	kits       []Kit
 	names      map[string]string // names of tools by ID, including removed tools
+	bySlug     map[string]*Tool  // without removed tools
+	idBySlug   map[string]string // IDs of tools, including removed tools
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
@@ -88,7 +91,7 @@ func (s *Snapshot) buildView(a Audience) *View {
 		kits:   s.kits,
 	}
 	for _, t := range s.tools {
-		if !a.CanSee(t) {
+		if !a.CanSee(t) || !s.canRunSteps(a, t, flow.MaxDepth) {
 			continue
 		}
 
@@ -283,7 +286,7 @@ func (c *Catalog) RefreshSnapshot(ctx context.Context) (bool, error) {
 }
 
 func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
-	s := &Snapshot{tags: map[string]Tag{}, names: map[string]string{}}
+	s := &Snapshot{tags: map[string]Tag{}, names: map[string]string{}, bySlug: map[string]*Tool{}, idBySlug: map[string]string{}}
 	var tools, tags, kits map[string]row
 	err := c.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if err = tx.QueryRow(ctx, versionQuery).Scan(&s.Version); err != nil {
@@ -315,8 +318,10 @@ func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 
 		decoded[r.id+r.hash] = t
 		s.names[t.ID] = t.Name
+		s.idBySlug[t.Slug] = t.ID
 		if !r.removed {
 			s.tools = append(s.tools, t)
+			s.bySlug[t.Slug] = t
 		}
 	}
 

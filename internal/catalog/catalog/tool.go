@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
+	"atelier/internal/catalog/flow"
 )
 
 // Tool is a tool that people can run.
@@ -43,6 +44,10 @@ type Tool struct {
 	Visibility  Visibility
 	OpenAI      OpenAI
 	Fields      []Field
+	Flow        *flow.Definition // nil if the tool is no flow
+	// FlowTools are the hashes of the tools that a flow names, by slug. They are
+	// set for flows from the database.
+	FlowTools map[string]string
 
 	Created, Updated time.Time
 	// AverageDuration is the average duration of one result. It is zero before

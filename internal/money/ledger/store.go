@@ -315,6 +315,12 @@ func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, crea
 	})
 }
 
+// passedOn returns the SQL expression for the part of the hold of the run r, a
+// flow, that the runs of its steps hold instead.
+func passedOn(column string) string {
+	return `coalesce((SELECT sum(c.` + column + `) FROM flow_step s JOIN run c ON c.id = s.run_id WHERE s.flow_id = r.id AND NOT s.reused), 0)`
+}
+
 // Checks are SQL queries that find violated invariants of the ledger.
 var Checks = []sqldb.Check{
 	{Name: "a deleted person has no tokens", Query: `
@@ -342,7 +348,7 @@ var Checks = []sqldb.Check{
 		SELECT 'ledger_account ' || id FROM ledger_account WHERE posted - held < 0 AND id NOT LIKE '` + systemPrefix + `%'`},
 	{Name: "the hold of an account is the sum of the holds of its pending runs", Query: `
 		SELECT 'ledger_account ' || a.id FROM ledger_account a LEFT JOIN run r ON r.account_id = a.id AND r.status = 'pending'
-		GROUP BY a.id, a.held HAVING a.held <> coalesce(sum(r.tokens_held), 0)`},
+		GROUP BY a.id, a.held HAVING a.held <> coalesce(sum(r.tokens_held - ` + passedOn("tokens_held") + `), 0)`},
 	{Name: "the account of a run with a hold exists", Query: `
 		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_account a ON a.id = r.account_id
 		WHERE a.id IS NULL AND r.tokens_held + r.allowance_held > 0`},
@@ -350,7 +356,7 @@ var Checks = []sqldb.Check{
 		SELECT 'ledger_account ' || a.id FROM ledger_account a
 			LEFT JOIN run r ON r.account_id = a.id AND r.allowance_month = a.allowance_month AND r.allowance_month <> ''
 		GROUP BY a.id, a.allowance_used
-		HAVING a.allowance_used <> coalesce(sum(CASE r.status WHEN 'pending' THEN r.allowance_held ELSE r.allowance_used END), 0)`},
+		HAVING a.allowance_used <> coalesce(sum(CASE r.status WHEN 'pending' THEN r.allowance_held - ` + passedOn("allowance_held") + ` ELSE r.allowance_used END), 0)`},
 	{Name: "a run is settled exactly once, when it has ended", Query: `
 		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_transaction t ON t.run_id = r.id
 		GROUP BY r.id, r.status HAVING count(t.id) <> CASE r.status WHEN 'pending' THEN 0 ELSE 1 END`},

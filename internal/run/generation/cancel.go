@@ -38,7 +38,7 @@ func (s *Service) CancelRun(ctx context.Context, who principal.Principal, id str
 		if r.State == run.Queued {
 			err = s.endInTx(ctx, tx, r, Outcome{State: run.Cancelled})
 		} else {
-			tx.AfterCommit(func() { s.Hub.Notify(r.ID, r.AccountID) })
+			tx.AfterCommit(func() { s.noticeChange(r) })
 		}
 		if err != nil || !who.Operator || before.Cancel {
 			return err

@@ -152,13 +152,14 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 		NumResults:     a.n,
 		Metadata:       d.Metadata,
 		WebhookURL:     d.WebhookURL,
-		Estimated:      estimateDuration(a.tool, a.n),
+		Estimated:      a.estimated,
 		PollAfter:      s.pacing.pollAfter(a.tool),
-		UnitTokens:     a.tool.TokenCost(1),
+		UnitTokens:     a.unitTokens(),
 		TokensHeld:     hold.Tokens,
 		AllowanceHeld:  hold.Allowance,
 		AllowanceMonth: hold.Month,
 		HeadStart:      headStart,
+		RetryOf:        a.retryOf,
 		State:          run.Queued,
 		Created:        tx.Now,
 	}
@@ -189,7 +190,11 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 		return Created{}, err
 	}
 	tx.AfterCommit(func() {
-		s.Queued(r.Engine)
+		if r.IsFlow() {
+			s.FlowDue()
+		} else {
+			s.Queued(r.Engine)
+		}
 		s.Hub.Notify(r.AccountID)
 	})
 	failpoint.Hit("create.before_commit")

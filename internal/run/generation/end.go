@@ -26,7 +26,8 @@ type Outcome struct {
 	State     run.State
 	ErrorCode string         // set for failed runs
 	ErrorText string         // message for people; set for failed runs
-	Results   []StoredResult // set for succeeded runs
+	Results   []StoredResult // set for succeeded runs of tools
+	Delivered []run.FlowStep // runs whose results are those of a succeeded flow
 	Took      time.Duration  // duration of the successful attempt
 }
 
@@ -69,7 +70,10 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	}
 	o := run.Outcome{State: e.State, ErrorCode: e.ErrorCode, ErrorText: e.ErrorText}
 	charge := int64(len(e.Results)) * r.UnitTokens
-	hold := ledger.Hold{Tokens: r.TokensHeld, Allowance: r.AllowanceHeld, Month: r.AllowanceMonth}
+	hold, err := holdOf(ctx, tx, r)
+	if err != nil {
+		return err
+	}
 	o.AllowanceUsed = min(charge, hold.Allowance)
 	o.TokensCharged = charge - o.AllowanceUsed
 	stored := int64(0)
@@ -98,6 +102,11 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	if !ok {
 		return ErrNotHeld
 	}
+	for i, step := range e.Delivered {
+		if err := run.DeliverStep(ctx, tx, r.ID, step, int64(i)); err != nil {
+			return err
+		}
+	}
 	if ended.CompanyID != "" {
 		if err := report.Add(ctx, tx, reportOf(ended, len(o.Results))); err != nil {
 			return fmt.Errorf("add run %s to the report: %w", r.ID, err)
@@ -119,7 +128,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 		return fmt.Errorf("settle run %s: charged %d tokens and %d of the allowance, want %d and %d", r.ID, tokens, allowance, o.TokensCharged, o.AllowanceUsed)
 	}
 	if e.State == run.Succeeded {
-		if err := catalog.RecordDuration(ctx, tx, r.ToolID, e.Took/time.Duration(len(e.Results))); err != nil {
+		if err := catalog.RecordDuration(ctx, tx, r.ToolID, e.Took/time.Duration(max(len(e.Results), 1))); err != nil {
 			return err
 		}
 	}
@@ -132,9 +141,21 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	if err := s.Settings.Storage.ChargeTotal(ctx, tx, r.AccountID, stored); err != nil {
 		return err
 	}
-	tx.AfterCommit(func() { s.Hub.Notify(r.ID, r.AccountID) })
+	tx.AfterCommit(func() { s.noticeChange(r) })
 	failpoint.Hit("settle.before_commit")
 	return nil
+}
+
+// holdOf returns what a run still holds. The steps of a flow have taken their
+// parts of its hold.
+func holdOf(ctx context.Context, tx *sqldb.Tx, r run.Run) (ledger.Hold, error) {
+	h := ledger.Hold{Tokens: r.TokensHeld, Allowance: r.AllowanceHeld, Month: r.AllowanceMonth}
+	if !r.IsFlow() {
+		return h, nil
+	}
+	var err error
+	h.Tokens, h.Allowance, err = run.FlowHold(ctx, tx, r)
+	return h, err
 }
 
 // reportOf converts an ended run to the type that package report counts.

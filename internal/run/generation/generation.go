@@ -61,6 +61,9 @@ type Parts struct {
 	// Queued is called after a run was queued for an engine and the transaction
 	// was committed.
 	Queued func(engine string)
+	// FlowDue is called after the next steps of a flow became due and the
+	// transaction was committed. It is nil if nobody waits for it.
+	FlowDue func()
 	// Ended is called after a webhook event was queued and the transaction was
 	// committed.
 	Ended func()
@@ -79,6 +82,9 @@ type Service struct {
 
 // New returns a service with the given dependencies.
 func New(p Parts) *Service {
+	if p.FlowDue == nil {
+		p.FlowDue = func() {}
+	}
 	return &Service{
 		Parts:     p,
 		validator: validator{db: p.DB, catalog: p.Catalog, guard: p.Guard, settings: p.Settings},
@@ -153,6 +159,9 @@ type Draft struct {
 	// Key is the idempotency key, or "" if there is none. Fingerprint is a hash
 	// of the request, by which a repeated request is recognized.
 	Key, Fingerprint string
+	// RetryOf is an earlier run of the same flow, or "". Its finished steps with
+	// the same inputs are taken over.
+	RetryOf string
 	// MayRepeat says that the client sends no idempotency key, but says when it
 	// sends a request again (IsRepeat). The run is then found by the
 	// fingerprint.

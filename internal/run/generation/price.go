@@ -30,7 +30,7 @@ func (s *Service) PriceDraft(ctx context.Context, d Draft) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	c := Cost{PerResult: a.tool.TokenCost(1), Estimated: estimateDuration(a.tool, a.n)}
+	c := Cost{PerResult: a.tool.TokenCost(1), Estimated: a.estimated}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		hold, enough, available, err := ledger.Quote(ctx, tx, d.Principal.AccountID, a.price, s.Settings.MonthlyAllowance)
 		if err != nil {

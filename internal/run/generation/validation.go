@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
@@ -29,6 +30,18 @@ type checkedDraft struct {
 	inputs []run.Input
 	stored string // inputs as a JSON object, as stored in the database
 	seed   int64
+
+	estimated time.Duration
+	retryOf   string // run whose finished steps a flow takes over, or ""
+}
+
+// unitTokens returns the price of one result. A flow itself costs nothing: the
+// runs of its steps do.
+func (a checkedDraft) unitTokens() int64 {
+	if a.tool.IsFlow() {
+		return 0
+	}
+	return a.tool.TokenCost(1)
 }
 
 // validator validates drafts. Validation reserves no tokens and does not count
@@ -66,19 +79,46 @@ func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (check
 	if problems = append(problems, more...); len(problems) > 0 {
 		return checkedDraft{}, newInvalid(problems)
 	}
-	if a.n, err = tool.ResultCount(d.NumResults, int64(v.settings.NumResults)); err != nil {
-		return checkedDraft{}, err
-	}
-	a.price = tool.TokenCost(a.n)
 	a.inputs = resolved
-	a.seed = int64(rand.Uint32())
-	if filled.Seed != nil {
-		a.seed = *filled.Seed
-	}
-	if a.stored, err = storedInputs(filled); err != nil {
+	if err := v.completeDraft(ctx, &a, d.NumResults); err != nil {
 		return checkedDraft{}, err
+	}
+	if d.RetryOf != "" {
+		before, err := v.checkRetry(ctx, d, tool)
+		if err != nil {
+			return checkedDraft{}, err
+		}
+		a.retryOf = before.ID
+		if filled.Seed == nil {
+			a.seed = before.Seed
+		}
 	}
 	return a, nil
+}
+
+// completeDraft sets what follows from the tool and the parsed inputs: the
+// number of results, the price, the duration, the seed and the stored inputs.
+func (v validator) completeDraft(ctx context.Context, a *checkedDraft, numResults *int64) (err error) {
+	if a.n, err = a.tool.ResultCount(numResults, int64(v.settings.NumResults)); err != nil {
+		return err
+	}
+	a.price = a.tool.TokenCost(a.n)
+	a.estimated = estimateDuration(a.tool, a.n)
+	if a.tool.IsFlow() {
+		plan, err := v.planFlow(ctx, a.tool, a.filled)
+		if err != nil {
+			return err
+		}
+		a.n = max(1, plan.bounds.Results)
+		a.price = plan.bounds.Tokens
+		a.estimated = plan.estimated
+	}
+	a.seed = int64(rand.Uint32())
+	if a.filled.Seed != nil {
+		a.seed = *a.filled.Seed
+	}
+	a.stored, err = storedInputs(a.filled)
+	return err
 }
 
 var errNoTool = fault.New(fault.NotFound, "There is no such tool.")

@@ -16,14 +16,41 @@ import (
 // before it locks the account in the ledger (see the order of locks in the
 // package comment), and then calls Add in the same transaction.
 func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string, headStart time.Duration) error {
+	if engine == FlowEngine {
+		return nil
+	}
 	return addWaiting(ctx, tx, engine, personID, 1, headStart)
 }
 
-// Add stores a new run with its inputs and the state queued. Enqueue must be
+// EnqueueAll is like Enqueue for several new runs of one person.
+func EnqueueAll(ctx context.Context, tx *sqldb.Tx, runs []Run) error {
+	var w waitingRuns
+	for _, r := range runs {
+		if !r.IsFlow() {
+			w.add(r)
+		}
+	}
+	return w.store(ctx, tx)
+}
+
+// initialState returns the state of a new run. A flow waits for no worker.
+func (r Run) initialState() State {
+	if r.IsFlow() {
+		return Running
+	}
+	return Queued
+}
+
+// Add stores a new run with its inputs, in its initial state. Enqueue must be
 // called before Add. The state, attempt and times of r are ignored.
 func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	if err := insertRun(ctx, tx, r); err != nil {
 		return err
+	}
+	if r.IsFlow() {
+		if err := addFlow(ctx, tx, r.ID, r.RetryOf); err != nil {
+			return err
+		}
 	}
 	for _, in := range inputs {
 		if err := insertInput(ctx, tx, r.ID, in); err != nil {
@@ -70,7 +97,7 @@ func Claim(ctx context.Context, tx *sqldb.Tx, o ClaimOptions) (r Run, inputs []I
 	if r, err = claimRun(ctx, tx, id, o.Worker, tx.Now.Add(o.Lease)); err != nil {
 		return none(err)
 	}
-	inputs, err = listInputs(ctx, tx, r.ID)
+	inputs, err = ListInputs(ctx, tx, r.ID)
 	return r, inputs, err == nil, err
 }
 
@@ -125,9 +152,7 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok boo
 // scheduling rows are written after all runs, each only once and in a fixed
 // order, to prevent deadlocks.
 func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
-	type schedulingKey struct{ engine, personID string }
-	waiting := map[schedulingKey]int64{}
-	headStarts := map[schedulingKey]time.Duration{}
+	var w waitingRuns
 	for _, candidate := range lost {
 		r, ok, err := requeueRun(ctx, tx, Lease{ID: candidate.ID, Attempt: candidate.Attempt})
 		if err != nil {
@@ -139,18 +164,39 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 		if err := endAttempt(ctx, tx, r.ID, r.Attempt, Lost); err != nil {
 			return err
 		}
-		key := schedulingKey{r.Engine, r.PersonID}
-		waiting[key]++
-		if waiting[key] == 1 || r.HeadStart > headStarts[key] {
-			headStarts[key] = r.HeadStart
-		}
+		w.add(r)
 	}
+	return w.store(ctx, tx)
+}
 
-	ordered := slices.SortedFunc(maps.Keys(waiting), func(a, b schedulingKey) int {
+// schedulingKey identifies a row of run_turn.
+type schedulingKey struct{ engine, personID string }
+
+// waitingRuns counts runs that are queued in one transaction.
+type waitingRuns struct {
+	counts     map[schedulingKey]int64
+	headStarts map[schedulingKey]time.Duration // the longest of each row
+}
+
+func (w *waitingRuns) add(r Run) {
+	if w.counts == nil {
+		w.counts = map[schedulingKey]int64{}
+		w.headStarts = map[schedulingKey]time.Duration{}
+	}
+	key := schedulingKey{r.Engine, r.PersonID}
+	w.counts[key]++
+	if w.counts[key] == 1 || r.HeadStart > w.headStarts[key] {
+		w.headStarts[key] = r.HeadStart
+	}
+}
+
+// store writes each scheduling row only once, in a fixed order.
+func (w *waitingRuns) store(ctx context.Context, tx *sqldb.Tx) error {
+	ordered := slices.SortedFunc(maps.Keys(w.counts), func(a, b schedulingKey) int {
 		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.personID, b.personID))
 	})
 	for _, key := range ordered {
-		if err := addWaiting(ctx, tx, key.engine, key.personID, waiting[key], headStarts[key]); err != nil {
+		if err := addWaiting(ctx, tx, key.engine, key.personID, w.counts[key], w.headStarts[key]); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"atelier/internal/base/sqldb"
 )
@@ -11,9 +12,13 @@ import (
 // RequestCancel records that a run of an account should be cancelled. ok is
 // false if the run has already ended. The worker of a running run reads the
 // request and ends the run. A queued run can be ended by the caller
-// immediately.
+// immediately. The steps of a flow are cancelled when its next steps are
+// decided.
 func RequestCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r Run, ok bool, err error) {
 	r, err = markCancelled(ctx, tx, accountID, id)
+	if err == nil && r.IsFlow() {
+		err = wakeFlow(ctx, tx, id)
+	}
 	if !errors.Is(err, sqldb.ErrNoRows) {
 		return r, err == nil, err
 	}
@@ -32,13 +37,21 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok boo
 	if ended, ok, err = endRun(ctx, tx, r, o); err != nil || !ok {
 		return Run{}, false, err
 	}
+	if r.ParentID != "" {
+		if err := wakeFlow(ctx, tx, r.ParentID); err != nil {
+			return Run{}, false, err
+		}
+	}
 	if err := deletePolls(ctx, tx, r.ID); err != nil { // lock order: run_poll before run_turn
 		return Run{}, false, err
 	}
 
-	if r.State == Running {
+	switch {
+	case r.IsFlow():
+		err = SetFlowDue(ctx, tx, r.ID, time.Time{})
+	case r.State == Running:
 		err = endAttempt(ctx, tx, r.ID, r.Attempt, string(o.State))
-	} else {
+	default:
 		err = removeWaiting(ctx, tx, r.Engine, r.PersonID)
 	}
 	if err != nil {

@@ -37,6 +37,7 @@
 //
 //	               person  run  run_poll  rate key  run_turn  report, budget  account  system account
 //	create           x     new               x         x                        x
+//	steps of a flow  x     new               ·         x
 //	poll             ·      ·      x         x
 //	cancel           x      x      x                   x            x           x         x
 //	fail queued      x      x      x                   x            x           x         x
@@ -45,6 +46,11 @@
 //	requeue lost          many                     many, sorted
 //	renew                 many
 //	claim                  2nd                        1st
+//
+// The row of a flow in flow_run is locked after the run that ends, and before
+// all other rows; deciding about the next steps of a flow locks the person, then
+// this row. The runs of the steps are not locked with it: they are cancelled in
+// transactions of their own.
 //
 // The storage row of the account is locked right before the account, and the
 // storage row of the installation last of all.
@@ -93,6 +99,8 @@ func (s State) PublicStatus() string {
 type Run struct {
 	ID        string // UUID, shown as request_id
 	LibraryID string // first part of the public ids of the run's results
+	ParentID  string // run of the flow that started this run as a step, or ""
+	RetryOf   string // run of the same flow whose finished steps a new flow takes over, or ""; not read from the database
 
 	PersonID     string // person who started the run
 	AccountID    string // account that pays: the id of the person or the team
@@ -192,6 +200,7 @@ type Result struct {
 // Output is a stored result of a run with the data of its file.
 type Output struct {
 	ID       string
+	Library  string // library id of the run that made it
 	Type     string // media type, such as IMG
 	MimeType string
 	Width    int64 // 0 if the medium has no width

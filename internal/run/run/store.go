@@ -14,17 +14,17 @@ import (
 // them.
 const columns = `id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 	num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
-	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note, server_position, head_start`
+	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note, server_position, head_start, parent_id`
 
 func scanRun(row sqldb.Scanner) (r Run, err error) {
-	var team, company, stage *string
+	var team, company, stage, parent *string
 	var estimated, charged, used *int64
 	var poll, headStart int64
 	var status string
 	var created, started, finished sqldb.Time
 	err = row.Scan(&r.ID, &r.LibraryID, &r.PersonID, &r.AccountID, &team, &company, &r.Credential, &r.CredentialID, &r.Plugin, &r.ToolID, &r.ToolHash, &r.Engine, &r.Inputs, &r.Prompt, &r.Seed,
 		&r.NumResults, &r.Metadata, &r.WebhookURL, &estimated, &poll, &r.UnitTokens, &r.TokensHeld, &r.AllowanceHeld, &r.AllowanceMonth, &charged, &used,
-		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.EngineState, &r.ServerPosition, &headStart)
+		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.EngineState, &r.ServerPosition, &headStart, &parent)
 	if err != nil {
 		return Run{}, err
 	}
@@ -37,6 +37,9 @@ func scanRun(row sqldb.Scanner) (r Run, err error) {
 	if team != nil && company != nil {
 		r.TeamID = *team
 		r.CompanyID = *company
+	}
+	if parent != nil {
+		r.ParentID = *parent
 	}
 	r.State = State(status)
 	if stage != nil {
@@ -57,13 +60,13 @@ func insertRun(ctx context.Context, tx *sqldb.Tx, r Run) error {
 	return tx.DeferExec(ctx, `
 		INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 			num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month,
-			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created, seal, head_start)
+			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created, seal, head_start, parent_id)
 		VALUES ($1, $2, $3, $4, nullif($5, ''), (SELECT company_id FROM team WHERE id = $5), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
-			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24, $25, $26)`,
+			'pending', $27, 0, '', FALSE, '', 1, '', '', $24, $25, $26, nullif($28, ''))`,
 		[]any{
 			r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
 			r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated / time.Second), int64(r.PollAfter / time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
-			sqldb.At(tx.Now), r.sealedHash(tx), r.HeadStart.Microseconds(),
+			sqldb.At(tx.Now), r.sealedHash(tx), r.HeadStart.Microseconds(), string(r.initialState()), r.ParentID,
 		}, nil)
 }
 
@@ -71,7 +74,8 @@ func insertInput(ctx context.Context, tx *sqldb.Tx, runID string, in Input) erro
 	return tx.DeferExec(ctx, `INSERT INTO run_input (run_id, field, place, asset_id) VALUES ($1, $2, $3, $4)`, []any{runID, in.Field, int64(in.Index), in.AssetID}, nil)
 }
 
-func listInputs(ctx context.Context, tx *sqldb.Tx, runID string) ([]Input, error) {
+// ListInputs returns the input files of a run.
+func ListInputs(ctx context.Context, tx *sqldb.Tx, runID string) ([]Input, error) {
 	return sqldb.All(ctx, tx, `SELECT field, place, asset_id FROM run_input WHERE run_id = $1 ORDER BY field, place`, []any{runID}, func(row sqldb.Scanner) (in Input, err error) {
 		var index int64
 		err = row.Scan(&in.Field, &index, &in.AssetID)
@@ -106,10 +110,10 @@ func findRun(row sqldb.Scanner) (Run, error) {
 }
 
 // List returns at most limit runs of an account that match the filter, newest
-// first, starting after the cursor.
+// first, starting after the cursor. It leaves out the runs of the steps of flows.
 func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Cursor, limit int) ([]Run, error) {
 	var args sqldb.Args
-	query := `SELECT ` + columns + ` FROM run WHERE account_id = ` + args.Add(accountID)
+	query := `SELECT ` + columns + ` FROM run WHERE parent_id IS NULL AND account_id = ` + args.Add(accountID)
 	if f.Status != "" {
 		query += ` AND status = ` + args.Add(f.Status)
 	}
@@ -170,18 +174,20 @@ func Statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string)
 	return all, nil
 }
 
-// CountActive returns the number of runs of a person that have not ended.
+// CountActive returns the number of runs of a person that have not ended. A flow
+// counts as one run.
 func CountActive(ctx context.Context, tx *sqldb.Tx, personID string) (n int64, err error) {
-	err = tx.QueryRow(ctx, `SELECT count(*) FROM run WHERE person_id = $1 AND status = 'pending'`, personID).Scan(&n)
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM run WHERE person_id = $1 AND status = 'pending' AND parent_id IS NULL`, personID).Scan(&n)
 	return n, err
 }
 
 // Spent returns the number of tokens that an account has spent on the runs that
 // a person created since the given time. A run that has not ended counts with
-// the tokens reserved for it.
+// the tokens reserved for it; a flow without those that its steps have got.
 func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since time.Time) (tokens int64, err error) {
 	err = tx.QueryRow(ctx, `
-		SELECT CAST(coalesce(sum(coalesce(tokens_charged, tokens_held)), 0) AS BIGINT) FROM run
+		SELECT CAST(coalesce(sum(coalesce(tokens_charged, tokens_held - coalesce((
+			SELECT sum(c.tokens_held) FROM flow_step s JOIN run c ON c.id = s.run_id WHERE s.flow_id = run.id AND NOT s.reused), 0))), 0) AS BIGINT) FROM run
 		WHERE person_id = $1 AND created > $2 AND account_id = $3`, personID, sqldb.At(since), accountID).Scan(&tokens)
 	return tokens, err
 }
@@ -212,13 +218,13 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 	placeholders, args := sqldb.In(runIDs)
 	all := make(map[string][]Output, len(runIDs))
 	err := tx.EachRow(ctx, `
-		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview,
+		SELECT r.run_id, r.id, n.library_id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview,
 			r.deleted IS NOT NULL OR a.gone IS NOT NULL, CASE WHEN r.deleted IS NULL THEN r.note ELSE '' END
-		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.run_id IN `+placeholders+` ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
+		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.run_id IN `+placeholders+` ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
 		var runID string
 		var o Output
 		var width, height, ms *int64
-		if err := row.Scan(&runID, &o.ID, &o.Type, &o.MimeType, &width, &height, &ms, &o.Size, &o.SHA256, &o.Blurhash, &o.ToolSlug, &o.Blob, &o.Thumb, &o.Preview, &o.Expired, &o.Note); err != nil {
+		if err := row.Scan(&runID, &o.ID, &o.Library, &o.Type, &o.MimeType, &width, &height, &ms, &o.Size, &o.SHA256, &o.Blurhash, &o.ToolSlug, &o.Blob, &o.Thumb, &o.Preview, &o.Expired, &o.Note); err != nil {
 			return err
 		}
 		if width != nil && height != nil {
@@ -249,10 +255,10 @@ func endRun(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok 
 
 func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, index int, result Result) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, search_text, created, seal)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, search_text, created, seal, intermediate)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		result.ID, r.ID, int64(index), result.AssetID, r.AccountID, r.ToolID, result.Type, result.Shape, result.Resolution, result.Note, result.SearchText, sqldb.At(tx.Now),
-		SealedResults.SealOf(tx, result.ID, r.ID, strconv.Itoa(index), result.AssetID, r.AccountID, r.ToolID))
+		SealedResults.SealOf(tx, result.ID, r.ID, strconv.Itoa(index), result.AssetID, r.AccountID, r.ToolID), r.ParentID != "")
 	return err
 }
 

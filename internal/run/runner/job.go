@@ -2,13 +2,10 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"time"
 
 	"atelier/internal/base/failpoint"
@@ -319,7 +316,7 @@ func (r *Runner) markReturned(ctx context.Context, j *job) {
 
 // loadInputs returns the input values and input files of a job, by field.
 func (r *Runner) loadInputs(ctx context.Context, j *job) (values map[string]any, files map[string][]engine.File, err error) {
-	if values, err = decodeValues(j.run.Inputs); err != nil {
+	if values, err = catalog.DecodeObject(j.run.Inputs); err != nil {
 		return nil, nil, fmt.Errorf("inputs of run: %w", err)
 	}
 	files = map[string][]engine.File{}
@@ -355,39 +352,4 @@ func (r *Runner) loadInputs(ctx context.Context, j *job) (values map[string]any,
 		delete(values, field)
 	}
 	return values, files, err
-}
-
-// decodeValues decodes stored inputs from JSON. Integers become int64, other
-// numbers float64.
-func decodeValues(text string) (map[string]any, error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var values map[string]any
-	if err := d.Decode(&values); err != nil {
-		return nil, err
-	}
-	for key, v := range values {
-		values[key] = nativeNumber(v)
-	}
-	return values, nil
-}
-
-func nativeNumber(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return n
-		}
-		f, _ := v.Float64() // cannot fail, because this service encoded the number
-		return f
-	case []any:
-		for i := range v {
-			v[i] = nativeNumber(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = nativeNumber(v[key])
-		}
-	}
-	return v
 }
