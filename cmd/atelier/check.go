@@ -95,7 +95,7 @@ type violation struct {
 // held is a human-readable summary of the passed checks.
 func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
-		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, resumable.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, resumable.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, run.FlowChecks, report.Checks, budget.Checks, more)
 	found, err := db.VerifyChecks(ctx, checks)
 	if err != nil {
 		return nil, "", err

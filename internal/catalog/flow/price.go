@@ -67,7 +67,13 @@ func (d *Definition) Bounds(inputs map[string]any, factsOf func(slug string) Too
 			results[s.ID] = max(results[s.ID], items*n)
 			b.Tokens = addBounded(b.Tokens, multiplyBounded(items, tokens))
 			b.Runs = addBounded(b.Runs, multiplyBounded(items, facts.Runs))
-			b.Shares = append(b.Shares, Share{Step: s.ID, Otherwise: i > 0, Tool: call.Tool, Runs: items, Tokens: tokens})
+			b.Shares = append(b.Shares, Share{
+				Step:      s.ID,
+				Otherwise: i > 0,
+				Tool:      call.Tool,
+				Runs:      items,
+				Tokens:    tokens,
+			})
 		}
 	}
 	for _, id := range d.Results {

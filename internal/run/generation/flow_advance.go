@@ -99,7 +99,7 @@ func (s *Service) advanceInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, tool
 	}
 	if end == nil {
 		failpoint.Hit("flow.before_commit")
-		return nil, run.SetFlowDue(ctx, tx, r.ID, time.Time{})
+		return nil, nil
 	}
 	if end.State != run.Succeeded {
 		if cancel = f.activeRuns(); len(cancel) > 0 {
@@ -137,10 +137,7 @@ func (s *Service) cancelInTx(ctx context.Context, tx *sqldb.Tx, accountID, id st
 // noticeChange tells the followers of a run on this node about a change, and the
 // loop that decides about flows.
 func (s *Service) noticeChange(r run.Run) {
-	s.Hub.Notify(r.ID, r.AccountID)
-	if r.ParentID != "" {
-		s.Hub.Notify(r.ParentID)
-	}
+	s.Hub.Notify(r.FollowedBy()...)
 	if r.IsFlow() || r.ParentID != "" {
 		s.FlowDue()
 	}
@@ -162,7 +159,14 @@ type flowRun struct {
 
 // loadFlow reads what the decision about a flow depends on.
 func (s *Service) loadFlow(ctx context.Context, tx *sqldb.Tx, r run.Run, tool *catalog.Tool, retryOf string) (*flowRun, error) {
-	f := &flowRun{service: s, run: r, tool: tool, retryOf: retryOf, files: map[ownFile]run.Input{}, steps: map[flow.Key]run.FlowStep{}}
+	f := &flowRun{
+		service: s,
+		run:     r,
+		tool:    tool,
+		retryOf: retryOf,
+		files:   map[ownFile]run.Input{},
+		steps:   map[flow.Key]run.FlowStep{},
+	}
 	all, err := run.FlowSteps(ctx, tx, r.ID)
 	if err != nil {
 		return nil, err

@@ -30,8 +30,9 @@ type newStep struct {
 	reused bool
 }
 
-// startSteps starts the steps that can start now. If one has invalid inputs, it
-// starts none and returns how the flow ends.
+// startSteps starts the steps that can start now, and sets when the flow is due
+// next. If a step has invalid inputs, it starts none and returns how the flow
+// ends.
 func (f *flowRun) startSteps(ctx context.Context, tx *sqldb.Tx) (end *Outcome, err error) {
 	hold := &remainingHold{}
 	if hold.tokens, hold.allowance, err = run.FlowHold(ctx, tx, f.run); err != nil {
@@ -72,20 +73,20 @@ func (f *flowRun) startSteps(ctx context.Context, tx *sqldb.Tx) (end *Outcome, e
 				return nil, err
 			}
 		}
-		err := run.AddFlowStep(ctx, tx, f.run.ID, run.FlowStep{Step: one.key.Step, Otherwise: one.key.Otherwise, Place: int64(one.key.Place), Reused: one.reused, Run: one.run})
-		if err != nil {
+		if err := run.AddFlowStep(ctx, tx, f.run.ID, one.flowStep()); err != nil {
 			return nil, err
 		}
 	}
-	if err := tx.Flush(ctx); err != nil {
-		return nil, err
-	}
 	f.announce(tx, steps)
-	return nil, nil
+	var due time.Time
+	if len(queued) < len(steps) {
+		due = tx.Now // other steps can use the results of those that were taken over
+	}
+	return nil, run.SetFlowDue(ctx, tx, f.run.ID, due)
 }
 
-// announce makes workers claim the new runs after the commit. A flow is decided
-// about again if it or a flow in it has steps that need no worker.
+// announce makes workers claim the new runs after the commit. Steps that were
+// taken over and flows in the flow need a decision instead.
 func (f *flowRun) announce(tx *sqldb.Tx, steps []newStep) {
 	s := f.service
 	tx.AfterCommit(func() {
@@ -145,6 +146,16 @@ func (h *remainingHold) pass(r *run.Run, price int64) error {
 		return fmt.Errorf("the steps of flow %s cost more than its hold", r.ParentID)
 	}
 	return nil
+}
+
+func (n newStep) flowStep() run.FlowStep {
+	return run.FlowStep{
+		Step:      n.key.Step,
+		Otherwise: n.key.Otherwise,
+		Place:     int64(n.key.Place),
+		Reused:    n.reused,
+		Run:       n.run,
+	}
 }
 
 // price returns the price of a run that is about to be stored: before its hold

@@ -33,6 +33,7 @@ type RunJSON struct {
 	Stage             *string         `json:"stage"`
 	Started           *time.Time      `json:"started"`
 	Status            string          `json:"status"`
+	Steps             []StepJSON      `json:"steps,omitempty"` // only for flows
 	TeamID            *string         `json:"team_id"`
 	TokensCharged     int64           `json:"tokens_charged"`
 	TokensHeld        int64           `json:"tokens_held"`
@@ -139,6 +140,8 @@ func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 		Outputs:           []OutputJSON{},
 		Metadata:          json.RawMessage("null"),
 		Webhook:           deliveryJSON(rec.Webhook),
+		Error:             failureJSON(rec.Run),
+		Steps:             rec.stepsJSON(links, viewerID),
 	}
 	if rec.Metadata != "" {
 		out.Metadata = json.RawMessage(rec.Metadata)
@@ -151,27 +154,21 @@ func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 	switch {
 	case rec.State == run.Queued:
 		out.QueuePosition = &rec.Position
+	case rec.IsFlow() && rec.Started.IsZero() && !rec.State.IsEnded():
+		out.Stage = orNull(string(run.Queued))
 	case rec.IsWaitingAtServer():
 		out.QueuePosition = orNull(*rec.ServerPosition)
 		out.Started = nil
 	}
-	if rec.State == run.Failed {
-		out.Error = &FailureJSON{
-			Code:      rec.ErrorCode,
-			Message:   rec.ErrorText,
-			Retryable: retryableCodes[engine.Code(rec.ErrorCode)],
-			Details:   map[string]any{},
-		}
-	}
 	for _, o := range rec.Outputs {
-		out.Outputs = append(out.Outputs, outputJSON(links, rec.Run, o, viewerID))
+		out.Outputs = append(out.Outputs, outputJSON(links, o, viewerID))
 	}
 	return out
 }
 
-func outputJSON(links library.URLSigner, r run.Run, o run.Output, viewerID string) OutputJSON {
+func outputJSON(links library.URLSigner, o run.Output, viewerID string) OutputJSON {
 	out := OutputJSON{
-		ID:        r.LibraryID + ":" + o.ID,
+		ID:        o.Library + ":" + o.ID,
 		Type:      o.Type,
 		MimeType:  o.MimeType,
 		Width:     orNull(o.Width),

@@ -17,12 +17,16 @@ type Record struct {
 	run.Run
 	ToolName string // the current name of the tool, or "" if the tool is unknown
 	Outputs  []run.Output
+	Steps    []StepRecord   // runs of the steps of a flow
 	Webhook  *webhook.State // nil if no webhook was requested or the run has not ended
 	Position int64          // position in this service's queue, from 1; 0 if the run is not in it
 	// RetryAfter is how long a client should wait before the next poll. While
 	// the engine is unavailable, or the run waits in the queue of its model
 	// server, it may be longer than PollAfter of the run.
 	RetryAfter time.Duration
+	// PreviewRun is the run whose preview is shown: the run itself, or a step of
+	// a flow.
+	PreviewRun string
 }
 
 // GetStatus returns a run of an account. It returns run.ErrNotFound for runs of
@@ -55,7 +59,8 @@ func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record,
 // completeRecord adds the data from other tables to a run. It does not access
 // the database if the run cannot have such data.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
-	if r.State == run.Running || r.State.IsEnded() && r.State != run.Succeeded && r.WebhookURL == "" {
+	isAlone := r.State == run.Running || r.State.IsEnded() && r.State != run.Succeeded && r.WebhookURL == ""
+	if isAlone && !r.IsFlow() {
 		return s.newRecord(r), nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -72,6 +77,7 @@ func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, er
 func (s *Service) newRecord(r run.Run) Record {
 	return Record{
 		Run:        r,
+		PreviewRun: r.ID,
 		ToolName:   s.Catalog.CurrentSnapshot().ToolName(r.ToolID),
 		RetryAfter: s.pacing.retryAfter(r),
 	}
@@ -82,15 +88,11 @@ func (s *Service) newRecord(r run.Run) Record {
 // many runs there are.
 func (s *Service) RecordsOf(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
 	all := make([]Record, len(runs))
-	var queued, succeeded, notified []string
+	var queued, notified []string
 	for i, r := range runs {
 		all[i] = s.newRecord(r)
-		switch r.State {
-		case run.Queued:
+		if r.State == run.Queued {
 			queued = append(queued, r.ID)
-		case run.Succeeded:
-			succeeded = append(succeeded, r.ID)
-		case run.Running, run.Failed, run.Cancelled:
 		}
 		if r.State.IsEnded() && r.WebhookURL != "" {
 			notified = append(notified, r.ID)
@@ -104,13 +106,16 @@ func (s *Service) RecordsOf(ctx context.Context, tx *sqldb.Tx, runs []run.Run) (
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := run.Outputs(ctx, tx, succeeded...)
+	outputs, err := outputsOf(ctx, tx, runs)
+	if err != nil {
+		return nil, err
+	}
 	for i := range all {
 		all[i].Position = positions[all[i].ID]
 		all[i].Webhook = states[all[i].ID]
 		all[i].Outputs = outputs[all[i].ID]
 	}
-	return all, err
+	return all, s.addSteps(ctx, tx, all)
 }
 
 // PollRun is like GetStatus, for a client that waits for a run to end. A poll

@@ -35,6 +35,12 @@ var Checks = []sqldb.Check{
 		SELECT 'idempotency ' || i.person_id || ' ' || i.key FROM idempotency i JOIN run r ON r.id = i.run_id WHERE r.person_id <> i.person_id`},
 	{Name: "the number of results of a run is correct", Query: `
 		SELECT 'run ' || r.id FROM run r WHERE r.results <> (SELECT count(*) FROM result s WHERE s.run_id = r.id)`},
+	{Name: "the account of a run is its team, or the person if there is no team", Query: `
+		SELECT 'run ' || id FROM run WHERE account_id <> coalesce(team_id, person_id)`},
+}
+
+// FlowChecks are SQL queries that find violated invariants of flows.
+var FlowChecks = []sqldb.Check{
 	{Name: "every flow, and no other run, has a row that says when its steps are decided", Query: `
 		SELECT 'run ' || r.id FROM run r LEFT JOIN flow_run f ON f.run_id = r.id WHERE (r.engine = 'flow') <> (f.run_id IS NOT NULL)`},
 	{Name: "a pending flow is due or waits for a step, and an ended one is not due", Query: `
@@ -55,8 +61,6 @@ var Checks = []sqldb.Check{
 	{Name: "a flow that succeeded has results, and no other flow", Query: `
 		SELECT 'run ' || r.id FROM run r WHERE r.engine = 'flow' AND (r.status = 'succeeded') <>
 			EXISTS (SELECT 1 FROM flow_step s WHERE s.flow_id = r.id AND s.delivered IS NOT NULL)`},
-	{Name: "the account of a run is its team, or the person if there is no team", Query: `
-		SELECT 'run ' || id FROM run WHERE account_id <> coalesce(team_id, person_id)`},
 }
 
 // Limits are the limits per person that LimitChecks compares runs with: runs

@@ -153,6 +153,16 @@ type Run struct {
 	Finished time.Time // zero if the run has not ended
 }
 
+// FollowedBy returns the ids under which followers on a node are told about
+// changes of the run: its own, that of its account and that of its flow.
+func (r Run) FollowedBy() []string {
+	all := []string{r.ID, r.AccountID}
+	if r.ParentID != "" {
+		all = append(all, r.ParentID)
+	}
+	return all
+}
+
 // IsWaitingAtServer reports whether a worker has claimed the run, but the run
 // waits in the queue of its model server. Progress is checked because older
 // releases, which do not support this queue, can leave an old position in the

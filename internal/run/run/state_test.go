@@ -125,7 +125,7 @@ func TestALife(t *testing.T) {
 		all := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string][]run.Output, error) {
 			return run.Outputs(w.Context(), tx, d.ID, "other")
 		})
-		want := run.Output{ID: o.Results[0].ID, Type: "IMG", MimeType: "image/png", Width: 3, Height: 4, Size: 5, SHA256: "00", ToolSlug: d.ToolID, Blob: asset, Thumb: "t"}
+		want := run.Output{ID: o.Results[0].ID, Library: d.LibraryID, Type: "IMG", MimeType: "image/png", Width: 3, Height: 4, Size: 5, SHA256: "00", ToolSlug: d.ToolID, Blob: asset, Thumb: "t"}
 		if len(all) != 1 || len(all[d.ID]) != 1 || all[d.ID][0] != want {
 			w.Errorf("outputs = %+v, want %+v", all, want)
 		}

@@ -55,7 +55,7 @@ func (r *Runner) runJob(work context.Context, p *slotPool, j *job) {
 		defer close(watched)
 		r.watchCancel(ctx, j, news)
 	}()
-	r.Hub.Notify(j.run.ID, j.run.AccountID)
+	r.Hub.Notify(j.run.FollowedBy()...)
 
 	out := newSink(work, r, j)
 	if j.run.Cancel { // cancelled while another worker had the run

@@ -284,7 +284,7 @@ func (s *sink) writeProgress(ctx context.Context) error {
 		return err
 	}
 	s.recorded = waited
-	s.r.Hub.Notify(s.j.run.ID, s.j.run.AccountID)
+	s.r.Hub.Notify(s.j.run.FollowedBy()...)
 	for len(s.stored) > 1 {
 		if err := s.r.Blobs.Delete(ctx, s.stored[0]); err != nil {
 			return err

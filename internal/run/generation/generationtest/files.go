@@ -105,7 +105,7 @@ func (h *Installation) Rows() (counts string) {
 	h.Helper()
 	for _, table := range []string{
 		"run", "run_turn", "run_attempt", "run_input", "run_poll", "result", "asset", "upload", "idempotency", "rate_log", "rate_key",
-		"ledger_account", "ledger_transaction", "ledger_entry", "webhook_event", "tool_duration", "audit",
+		"ledger_account", "ledger_transaction", "ledger_entry", "webhook_event", "tool_duration", "audit", "flow_run", "flow_step",
 	} {
 		counts += fmt.Sprintf("%s %d\n", table, h.Count(`SELECT count(*) FROM `+table))
 	}

@@ -56,7 +56,7 @@ var tools = map[string]string{
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
 // Checks are the invariants of all tables that runs change.
-var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, resumable.Checks, quota.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
+var Checks = slices.Concat(run.Checks, run.FlowChecks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, resumable.Checks, quota.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
 
 // Installation is a test installation without workers. Its clock advances only when
 // the test advances it.

@@ -115,7 +115,7 @@ func hasMoved(previous, now generation.Record) bool {
 // with a URL signed for the viewer.
 func AsPreview(links library.URLSigner, rec generation.Record, viewerID string) wire.GenerationPreview {
 	return wire.GenerationPreview{
-		URL:      links.SignURL(library.KindRunPreview, rec.ID, library.VariantPreview, viewerID, library.RunNames(rec.Preview).Preview),
+		URL:      links.SignURL(library.KindRunPreview, rec.PreviewRun, library.VariantPreview, viewerID, library.RunNames(rec.Preview).Preview),
 		MimeType: PreviewType(rec.Preview),
 	}
 }

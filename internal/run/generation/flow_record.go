@@ -1,0 +1,196 @@
+package generation
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/sqldb"
+	"atelier/internal/engine"
+	"atelier/internal/file/library"
+	"atelier/internal/run/run"
+)
+
+// StepRecord is a run of a step of a flow, with its results.
+type StepRecord struct {
+	run.FlowStep
+	ToolName string
+	Outputs  []run.Output
+}
+
+// addSteps adds the runs of steps to the records of flows, and what follows from
+// them: progress, start, preview and price.
+func (s *Service) addSteps(ctx context.Context, tx *sqldb.Tx, all []Record) error {
+	var ids []string
+	for _, rec := range all {
+		if rec.IsFlow() {
+			ids = append(ids, rec.ID)
+		}
+	}
+	steps, err := run.FlowSteps(ctx, tx, ids...)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	var every []run.FlowStep
+	for _, some := range steps {
+		every = append(every, some...)
+	}
+	outputs, err := resultsOfSteps(ctx, tx, every)
+	if err != nil {
+		return err
+	}
+	snapshot := s.Catalog.CurrentSnapshot()
+	for i := range all {
+		rec := &all[i]
+		for _, step := range steps[rec.ID] {
+			rec.Steps = append(rec.Steps, StepRecord{FlowStep: step, ToolName: snapshot.ToolName(step.Run.ToolID), Outputs: outputs[step.Run.ID]})
+		}
+		if rec.IsFlow() {
+			rec.sumSteps()
+		}
+		if rec.IsFlow() && !rec.State.IsEnded() {
+			if err := s.addProgress(ctx, rec); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sumSteps derives the revision, the start, the preview and the price of a flow
+// from its steps. The revision is that of run.PendingRevisions.
+func (rec *Record) sumSteps() {
+	for _, step := range rec.Steps {
+		if step.Reused {
+			continue
+		}
+		r := step.Run
+		rec.Revision += r.Revision
+		rec.TokensCharged += r.TokensCharged
+		rec.AllowanceUsed += r.AllowanceUsed
+		if !r.Started.IsZero() && (rec.Started.IsZero() || r.Started.Before(rec.Started)) {
+			rec.Started = r.Started
+		}
+		if r.Preview != "" {
+			rec.Preview = r.Preview
+			rec.PreviewRun = r.ID
+		}
+	}
+}
+
+// addProgress derives the progress of a flow from its steps, by the usual
+// durations of their tools.
+func (s *Service) addProgress(ctx context.Context, rec *Record) error {
+	tool, err := s.Catalog.ToolVersion(ctx, rec.ToolHash)
+	if err != nil || !tool.IsFlow() {
+		return err
+	}
+	find := s.Catalog.Finder(ctx, &err)
+	weightOf := func(slug string) float64 {
+		named := find(slug, tool.FlowTools[slug])
+		if named == nil || named.AverageDuration == 0 {
+			return 1
+		}
+		return max(named.AverageDuration.Seconds(), 0.001)
+	}
+	total := 0.0
+	for _, share := range tool.FlowBounds(nil, find).Shares {
+		if !share.Otherwise {
+			total += float64(share.Runs) * weightOf(share.Tool)
+		}
+	}
+	done := 0.0
+	for _, step := range rec.Steps {
+		definition := tool.Flow.StepByID(step.Step)
+		if definition == nil {
+			continue
+		}
+		weight := weightOf(definition.Tool)
+		switch fraction := step.Run.ProgressFraction(); {
+		case step.Run.State == run.Succeeded:
+			done += weight
+		case fraction != nil:
+			done += weight * *fraction
+		}
+	}
+	if rec.Started.IsZero() {
+		return err
+	}
+	thousandths := int64(min(done/max(total, done, 1e-9), 0.999) * 1000)
+	rec.Progress = &thousandths
+	return err
+}
+
+// StepJSON is a run of a step in the representation of a flow. It corresponds to
+// the schema GenerationStep of the OpenAPI document.
+type StepJSON struct {
+	Error             *FailureJSON `json:"error"`
+	Finished          *time.Time   `json:"finished"`
+	FreeAllowanceUsed int64        `json:"free_allowance_used"`
+	Intermediate      bool         `json:"intermediate"`
+	Item              int64        `json:"item"`
+	Otherwise         bool         `json:"otherwise"`
+	Outputs           []OutputJSON `json:"outputs"`
+	Progress          *float64     `json:"progress"`
+	RequestID         string       `json:"request_id"`
+	Reused            bool         `json:"reused"`
+	Seed              int64        `json:"seed"`
+	Stage             *string      `json:"stage"`
+	Started           *time.Time   `json:"started"`
+	Status            string       `json:"status"`
+	Step              string       `json:"step"`
+	TokensCharged     int64        `json:"tokens_charged"`
+	ToolID            string       `json:"tool_id"`
+	ToolName          *string      `json:"tool_name"`
+}
+
+// stepsJSON returns the steps of a flow, or nil for other runs.
+func (rec Record) stepsJSON(links library.URLSigner, viewerID string) []StepJSON {
+	if !rec.IsFlow() {
+		return nil
+	}
+	all := []StepJSON{}
+	for _, step := range rec.Steps {
+		r := step.Run
+		one := StepJSON{
+			Step:              step.Step,
+			Item:              step.Place,
+			Otherwise:         step.Otherwise,
+			RequestID:         r.ID,
+			ToolID:            r.ToolID,
+			ToolName:          orNull(step.ToolName),
+			Status:            r.State.PublicStatus(),
+			Started:           optionalTime(r.Started),
+			Finished:          optionalTime(r.Finished),
+			Seed:              r.Seed,
+			Reused:            step.Reused,
+			Intermediate:      step.Delivered == nil,
+			TokensCharged:     r.TokensCharged,
+			FreeAllowanceUsed: r.AllowanceUsed,
+			Error:             failureJSON(r),
+			Outputs:           []OutputJSON{},
+		}
+		if !r.State.IsEnded() {
+			one.Stage = orNull(string(r.Stage()))
+			one.Progress = r.ProgressFraction()
+		}
+		for _, o := range step.Outputs {
+			one.Outputs = append(one.Outputs, outputJSON(links, o, viewerID))
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// failureJSON says why a run failed. It is nil for other runs.
+func failureJSON(r run.Run) *FailureJSON {
+	if r.State != run.Failed {
+		return nil
+	}
+	return &FailureJSON{
+		Code:      r.ErrorCode,
+		Message:   r.ErrorText,
+		Retryable: retryableCodes[engine.Code(r.ErrorCode)],
+		Details:   map[string]any{},
+	}
+}
+
