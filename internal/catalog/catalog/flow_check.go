@@ -267,7 +267,7 @@ func (c *flowChecker) hasValue(source flow.Source) bool {
 		return f != nil && (f.Required || f.Default != nil && !f.isEmptyValue(f.Default))
 	case flow.FromStep:
 		s := c.flow.Flow.StepByID(source.Step)
-		always := s.When == nil && s.ForEach == nil && (s.Otherwise == nil || !s.Otherwise.Skip)
+		always := s.When == nil && (s.ForEach == nil || c.hasValue(*s.ForEach)) && (s.Otherwise == nil || !s.Otherwise.Skip)
 		return always && (source.Pick.All || source.Pick.Index == 0)
 	case flow.FirstOf:
 		return slices.ContainsFunc(source.Options, c.hasValue)

@@ -94,16 +94,17 @@ type planner struct {
 	plan     Plan
 }
 
-// visit decides about a step after all steps that it needs.
+// visit decides about a step after all steps that it needs. A step that does not
+// run waits for none.
 func (r *planner) visit(s *Step) {
+	if s.When != nil && !s.When.Holds(r.inputs) {
+		r.done[s.ID] = nil
+		return
+	}
 	for _, id := range s.needs() {
 		if _, done := r.done[id]; !done {
 			return
 		}
-	}
-	if s.When != nil && !s.When.Holds(r.inputs) {
-		r.done[s.ID] = nil
-		return
 	}
 	items := []any{nil}
 	if s.ForEach != nil {
