@@ -51,7 +51,7 @@ func (c lintCmd) Run(p *program) error {
 	own := set.LenOf(catalog.Directory)
 	shipped := set.LenOf(catalog.Builtin)
 	if c.JSON {
-		result := map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "problems": problemRows(problems)}
+		result := map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "flows": flowRows(set), "problems": problemRows(problems)}
 		if c.OpenAI {
 			result["openai"] = openAIRows(set)
 		}
@@ -60,6 +60,7 @@ func (c lintCmd) Run(p *program) error {
 		if c.OpenAI {
 			printEndpoints(p.stdout, openAIRows(set))
 		}
+		printFlows(p.stdout, flowRows(set))
 		err = p.printProblems(problems, countTools(own, shipped, len(from) > 1)+", no problems")
 	}
 	return problemsAsError(err, problems)

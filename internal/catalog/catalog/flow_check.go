@@ -163,12 +163,20 @@ func (c *flowChecker) checkSource(s *flow.Step, f *Field, source flow.Source) st
 		if s.ForEach.Kind == flow.FromStep {
 			return c.checkResult(s.ForEach.Step, f, false)
 		}
-		if list := c.fields[s.ForEach.Field]; list != nil && list.MediaType() != f.MediaType() {
+		list := c.fields[s.ForEach.Field]
+		if list == nil {
+			return "" // reported with for_each
+		}
+		if list.MediaType() != f.MediaType() {
 			return describeMedia(list.MediaType(), f)
 		}
+		return describeAcceptMisfit(list, f)
 	case flow.FromStep:
 		return c.checkResult(source.Step, f, source.Pick.All)
-	case flow.FirstOf:
+	case flow.AllOf, flow.FirstOf:
+		if source.Kind == flow.AllOf && !f.IsList() {
+			return "takes one file, not a list"
+		}
 		for _, option := range source.Options {
 			if problem := c.checkSource(s, f, option); problem != "" {
 				return problem
@@ -216,11 +224,23 @@ func describeFieldMisfit(from, to *Field) string {
 	case from.IsList() && !to.IsList():
 		return fmt.Sprintf("takes one file; the field %s of the flow is a list", from.Key)
 	case to.IsMedia():
-		return ""
+		return describeAcceptMisfit(from, to)
 	case fieldTypes[from.Type] != kind && (fieldTypes[from.Type] != numberFamily || kind != seedFamily):
 		return fmt.Sprintf("is a %s; the field %s of the flow is a %s", to.Type, from.Key, from.Type)
 	}
 	return describeRangeMisfit(from, to, kind)
+}
+
+// describeAcceptMisfit compares the kinds of files that two fields accept.
+func describeAcceptMisfit(from, to *Field) string {
+	if len(to.Display.Accept) == 0 {
+		return ""
+	}
+	unknown := func(kind string) bool { return !slices.Contains(to.Display.Accept, kind) }
+	if len(from.Display.Accept) == 0 || slices.ContainsFunc(from.Display.Accept, unknown) {
+		return fmt.Sprintf("takes %s; set accept of the field %s of the flow", strings.Join(to.Display.Accept, ", "), from.Key)
+	}
+	return ""
 }
 
 // describeRangeMisfit compares the values that two fields of one family allow.
@@ -269,7 +289,7 @@ func (c *flowChecker) hasValue(source flow.Source) bool {
 		s := c.flow.Flow.StepByID(source.Step)
 		always := s.When == nil && (s.ForEach == nil || c.hasValue(*s.ForEach)) && (s.Otherwise == nil || !s.Otherwise.Skip)
 		return always && (source.Pick.All || source.Pick.Index == 0)
-	case flow.FirstOf:
+	case flow.FirstOf, flow.AllOf:
 		return slices.ContainsFunc(source.Options, c.hasValue)
 	}
 	return false
@@ -318,6 +338,34 @@ func (c *flowChecker) checkBounds() {
 		c.add([]string{"results"}, "a run can make %d results; at most %d are allowed", b.Results, flow.MaxResults)
 	case b.Tokens > maxTokens:
 		c.add([]string{"steps"}, "a run can cost %d tokens; at most %d are allowed", b.Tokens, maxTokens)
+	}
+	for i := range c.flow.Flow.Steps {
+		s := &c.flow.Flow.Steps[i]
+		c.checkLengths(&s.Call, b.Counts, []string{"steps", strconv.Itoa(i)})
+		if s.Otherwise != nil && !s.Otherwise.Skip {
+			c.checkLengths(&s.Otherwise.Call, b.Counts, []string{"steps", strconv.Itoa(i), "otherwise"})
+		}
+	}
+}
+
+// checkLengths checks that the lists of files that a call passes are not longer
+// than its tool allows.
+func (c *flowChecker) checkLengths(call *flow.Call, counts map[string]int64, path []string) {
+	lengthOf := func(key string) int64 {
+		f := c.fields[key]
+		if f.IsList() {
+			return f.Display.MaxItems
+		}
+		return 1
+	}
+	for _, f := range c.find(call.Tool, "").Leaves() {
+		source, ok := call.Inputs[f.Key]
+		if !ok || !f.IsList() {
+			continue
+		}
+		if most, limit := source.Most(counts, lengthOf), f.Display.MaxItems; most > limit {
+			c.add(append(path, "inputs", f.Key), "takes at most %d files, but can get %d", limit, most)
+		}
 	}
 }
 

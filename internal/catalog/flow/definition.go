@@ -77,6 +77,7 @@ const (
 	FromStep                        // the results of Step that Pick selects
 	FromItem                        // the current item of ForEach
 	FirstOf                         // the first of Options that has a value
+	AllOf                           // a list of the values of all Options
 )
 
 // Source says where the value of an input comes from.
@@ -142,7 +143,7 @@ func (s *Step) calls() []*Call {
 	return all
 }
 
-// Sources returns all sources of the step, including those in FirstOf.
+// Sources returns all sources of the step, including those in FirstOf and AllOf.
 func (s *Step) Sources() []Source {
 	var all []Source
 	var add func(one *Source)
@@ -163,6 +164,32 @@ func (s *Step) Sources() []Source {
 		}
 	}
 	return all
+}
+
+// Most returns how many values a source has at most. counts are the greatest
+// numbers of results of the steps, and lengthOf the greatest length of a field.
+func (s Source) Most(counts map[string]int64, lengthOf func(field string) int64) int64 {
+	most := int64(1)
+	switch s.Kind {
+	case FromField:
+		most = lengthOf(s.Field)
+	case FromStep:
+		if s.Pick.All {
+			most = counts[s.Step]
+		}
+	case FirstOf:
+		most = 0
+		for _, option := range s.Options {
+			most = max(most, option.Most(counts, lengthOf))
+		}
+	case AllOf:
+		most = 0
+		for _, option := range s.Options {
+			most += option.Most(counts, lengthOf)
+		}
+	case Constant, FromItem:
+	}
+	return most
 }
 
 // needs returns the ids of the steps whose results the step uses.

@@ -236,7 +236,7 @@ func (p *parser) readCondition(value any, path []string) *Condition {
 }
 
 // readSource reads the source of an input: a plain value, or a mapping with one
-// of the keys value, field, step, item and first_of.
+// of the keys value, field, step, item, first_of and all_of.
 func (p *parser) readSource(value any, path []string) Source {
 	values, ok := value.(map[string]any)
 	if !ok {
@@ -262,17 +262,20 @@ func (p *parser) readSource(value any, path []string) Source {
 		}
 		return Source{Kind: FromItem}
 	}
-	if _, ok := values["first_of"]; ok {
-		s := Source{Kind: FirstOf}
-		for i, one := range o.list("first_of") {
-			s.Options = append(s.Options, p.readSource(one, append(o.at("first_of"), strconv.Itoa(i))))
+	for key, kind := range map[string]SourceKind{"first_of": FirstOf, "all_of": AllOf} {
+		if _, ok := values[key]; !ok {
+			continue
+		}
+		s := Source{Kind: kind}
+		for i, one := range o.list(key) {
+			s.Options = append(s.Options, p.readSource(one, append(o.at(key), strconv.Itoa(i))))
 		}
 		if len(s.Options) == 0 {
-			o.fail("first_of", "must list at least one source")
+			o.fail(key, "must list at least one source")
 		}
 		return s
 	}
-	p.fail(path, "must have one of the keys value, field, step, item and first_of")
+	p.fail(path, "must have one of the keys value, field, step, item, first_of and all_of")
 	o.known = map[string]bool{}
 	for key := range values {
 		o.known[key] = true

@@ -191,6 +191,17 @@ func (r *planner) resolve(s Source, item any) (value any, ok bool) {
 				return value, true
 			}
 		}
+	case AllOf:
+		var all []any
+		for _, option := range s.Options {
+			value, ok := r.resolve(option, item)
+			if list, isList := value.([]any); isList {
+				all = append(all, list...)
+			} else if ok {
+				all = append(all, value)
+			}
+		}
+		return all, len(all) > 0
 	}
 	return nil, false
 }

@@ -31,8 +31,9 @@ type Share struct {
 // Bounds are the greatest numbers that a run of a flow can reach.
 type Bounds struct {
 	Tokens  int64
-	Runs    int64 // runs of tools, including those of flows in the flow
-	Results int64 // results of the flow
+	Runs    int64            // runs of tools, including those of flows in the flow
+	Results int64            // results of the flow
+	Counts  map[string]int64 // results of each step
 	Shares  []Share
 	// Overfull is a step whose list can be longer than its maximum, or nil. Its
 	// list can have Items items.
@@ -79,6 +80,7 @@ func (d *Definition) Bounds(inputs map[string]any, factsOf func(slug string) Too
 	for _, id := range d.Results {
 		b.Results += results[id]
 	}
+	b.Counts = results
 	slices.SortStableFunc(b.Shares, func(x, y Share) int { return d.indexOf(x.Step) - d.indexOf(y.Step) })
 	return b
 }
