@@ -82,8 +82,9 @@ pictures: ## take the pictures of the documentation anew (needs Chromium)
 bench: ## measure against a bare handler, the bare SQL and the processor's peak, in one run
 	$(GO) run ./test/bench
 
-chaos: ## disturb the program for 10 minutes on each database under load (FOR=10m), and simulate two million steps
+chaos: ## disturb the program for 10 minutes on each database under load (FOR=10m), kill it 200 times under flows (KILLS=200), and simulate two million steps
 	$(GO) test -count=1 -timeout 60m -v -run 'TestChaos$$' ./test/chaos -args -for $(or $(FOR),10m)
+	$(GO) test -count=1 -timeout 60m -v -run 'TestFlowChaos$$' ./test/chaos -args -flow-kills $(or $(KILLS),200)
 	$(GO) test -count=1 -timeout 120m -v ./test/simulation -args -steps 20000 -rounds 100
 
 fuzz: ## let every fuzz target try new inputs for 30 seconds each (SECONDS=N, TARGET=regular expression)

@@ -368,7 +368,7 @@ var ownerOf = map[string]string{
 // statements read or change.
 var foreignTables = map[string][]string{
 	"internal/board":             {"person", "team"},
-	"internal/file/library":      {"asset", "person", "result", "run", "run_input", "tool", "upload"},
+	"internal/file/library":      {"asset", "flow_step", "person", "result", "run", "run_input", "tool", "upload"},
 	"internal/money/budget":      {"company_member", "person", "team", "team_member"},
 	"internal/money/ledger":      {"flow_step", "run"},
 	"internal/money/report":      {"access_token", "device", "person", "run", "storage_account", "team"},

@@ -1590,6 +1590,9 @@ type LibraryListParams struct {
 	Type Medium
 	// Only runs of this tool.
 	ToolID string
+	// The `request_id` of a run of a flow: only results of its steps, also the
+	// intermediate ones, which other lists leave out.
+	FlowRequestID string
 	// Only pictures and videos whose aspect ratio is nearest to this one;
 	// `OTHER` means near none.
 	AspectRatio AspectRatio
@@ -1622,6 +1625,7 @@ func (p LibraryListParams) query() url.Values {
 	addText(v, "q", p.Q)
 	addText(v, "type", string(p.Type))
 	addText(v, "tool_id", p.ToolID)
+	addText(v, "flow_request_id", p.FlowRequestID)
 	addText(v, "aspect_ratio", string(p.AspectRatio))
 	addText(v, "resolution", string(p.Resolution))
 	addText(v, "model_family_tool_tag_id", p.ModelFamilyToolTagID)
@@ -1679,6 +1683,9 @@ type LibraryListMarksParams struct {
 	Type Medium
 	// Only runs of this tool.
 	ToolID string
+	// The `request_id` of a run of a flow: only results of its steps, also the
+	// intermediate ones, which other lists leave out.
+	FlowRequestID string
 	// Only pictures and videos whose aspect ratio is nearest to this one;
 	// `OTHER` means near none.
 	AspectRatio AspectRatio
@@ -1707,6 +1714,7 @@ func (p LibraryListMarksParams) query() url.Values {
 	addText(v, "q", p.Q)
 	addText(v, "type", string(p.Type))
 	addText(v, "tool_id", p.ToolID)
+	addText(v, "flow_request_id", p.FlowRequestID)
 	addText(v, "aspect_ratio", string(p.AspectRatio))
 	addText(v, "resolution", string(p.Resolution))
 	addText(v, "model_family_tool_tag_id", p.ModelFamilyToolTagID)

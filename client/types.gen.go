@@ -1310,6 +1310,10 @@ type runDraft struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// The calling app, shown in reports.
 	Plugin *string `json:"plugin,omitempty"`
+	// An earlier run of the same flow that has ended. Its finished steps whose
+	// inputs are the same are taken over and cost nothing again. Without a seed
+	// in `inputs`, its seed is used.
+	RetryOf *string `json:"retry_of,omitempty"`
 }
 
 // SizeInput: A size in pixels.
@@ -1427,14 +1431,17 @@ type RunRecord struct {
 	Seed int64 `json:"seed"`
 	// The tokens that the run holds; 0 once it has ended.
 	TokensHeld int64 `json:"tokens_held"`
-	// The cost of the run; 0 unless it succeeded.
+	// The cost of the run; 0 unless it succeeded. Of a flow, the cost of the
+	// steps that succeeded so far.
 	TokensCharged int64 `json:"tokens_charged"`
-	// The part that the free allowance paid in addition; 0 unless the run
-	// succeeded.
+	// The part that the free allowance paid in addition; as `tokens_charged`.
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
 	// The results; empty unless the run succeeded. There can be fewer than
 	// requested.
 	Outputs []Output `json:"outputs"`
+	// The runs of the steps of a flow, in the order in which they were started;
+	// absent for other tools.
+	Steps []GenerationStep `json:"steps,omitempty"`
 	// The reason of the failure; null unless the run failed.
 	Error *RunFailure `json:"error"`
 	// The metadata of the create, with numbers as they were written; null for
@@ -1443,6 +1450,46 @@ type RunRecord struct {
 	// The delivery of the webhook; null before the run has ended, and if it has
 	// no `webhook_url`.
 	Webhook *RunWebhook `json:"webhook"`
+}
+
+// GenerationStep: A run of a step of a flow. It is a run like others, in the
+// same account: `request_id` finds it.
+type GenerationStep struct {
+	// The id of the step in the flow.
+	Step string `json:"step"`
+	// The item of the list for which the step ran, from 0; 0 if it runs once.
+	Item int64 `json:"item"`
+	// Whether the run replaces one that failed.
+	Otherwise bool   `json:"otherwise"`
+	RequestID string `json:"request_id"`
+	ToolID    string `json:"tool_id"`
+	// The current name of the tool; null if the tool is unknown.
+	ToolName *string   `json:"tool_name"`
+	Status   RunStatus `json:"status"`
+	// The stage of a pending run; null once it has ended.
+	Stage *RunStage `json:"stage"`
+	// The progress of a running run from 0 to 1; null if it is unknown.
+	Progress *float64 `json:"progress"`
+	// The time when the run started; null before.
+	Started *time.Time `json:"started"`
+	// The time when the run ended; null before.
+	Finished *time.Time `json:"finished"`
+	// The seed of the run: of its inputs, or derived from that of the flow.
+	Seed int64 `json:"seed"`
+	// The cost of the run; 0 unless it succeeded.
+	TokensCharged int64 `json:"tokens_charged"`
+	// The part that the free allowance paid in addition.
+	FreeAllowanceUsed int64 `json:"free_allowance_used"`
+	// Whether the run was taken over from the run of `retry_of`; its cost does
+	// not count again.
+	Reused bool `json:"reused"`
+	// Whether its results are intermediate: not results of the flow, or not
+	// yet.
+	Intermediate bool `json:"intermediate"`
+	// The results of the run; empty unless it succeeded.
+	Outputs []Output `json:"outputs"`
+	// The reason of the failure; null unless the run failed.
+	Error *RunFailure `json:"error"`
 }
 
 // RunList: A page of runs.
@@ -1498,7 +1545,8 @@ const (
 	MediumText    Medium = "TEXT"
 )
 
-// RunFailure: The reason why a run failed. A failed run costs nothing.
+// RunFailure: The reason why a run failed. A failed run costs nothing; the
+// steps of a flow that succeeded before are paid.
 type RunFailure struct {
 	Code FailureCode `json:"code"`
 	// The message for people.
@@ -1704,8 +1752,10 @@ type UploadList struct {
 // LibraryItem: A result in the library. Its URLs need no credential, work
 // for at least 7 days and change once a day.
 type LibraryItem struct {
-	ID   string `json:"id"`
-	Type Medium `json:"type"`
+	ID string `json:"id"`
+	// The step of a flow that made the result; null if no flow did.
+	Flow *LibraryItemFlow `json:"flow"`
+	Type Medium           `json:"type"`
 	// The type of the file.
 	MimeType string `json:"mime_type"`
 	// URL of the file.
@@ -1740,11 +1790,23 @@ type LibraryItem struct {
 	Note *string `json:"note"`
 }
 
+// LibraryItemFlow: A step of a flow.
+type LibraryItemFlow struct {
+	// The run of the flow.
+	RequestID string `json:"request_id"`
+	// The id of the step in the flow.
+	Step string `json:"step"`
+	// Whether the result is only an intermediate one.
+	Intermediate bool `json:"intermediate"`
+}
+
 // LibraryItemDetail: A result with the inputs of its run. It has all members
 // of `LibraryItem`, and more.
 type LibraryItemDetail struct {
-	ID   string `json:"id"`
-	Type Medium `json:"type"`
+	ID string `json:"id"`
+	// As in `LibraryItem`.
+	Flow *LibraryItemFlow `json:"flow"`
+	Type Medium           `json:"type"`
 	// As in `LibraryItem`.
 	MimeType string `json:"mime_type"`
 	// As in `LibraryItem`.

@@ -32,11 +32,12 @@ import (
 )
 
 var (
-	kills   = flag.Int("kills", 8, "how often the program is killed, for each database")
-	long    = flag.Duration("for", 0, "how long the faults go on, for each database; -kills has no meaning then")
-	seed    = flag.Uint64("seed", 0, "what the choices follow from (default: the time)")
-	only    = flag.String("only", "", "regular expression: faults besides kills that are caused (default: all)")
-	history = flag.String("history", "", "folder to write the log of all calls to")
+	kills     = flag.Int("kills", 8, "how often the program is killed, for each database")
+	long      = flag.Duration("for", 0, "how long the faults go on, for each database; -kills has no meaning then")
+	flowKills = flag.Int("flow-kills", 12, "how often the program is killed under flows, for each database")
+	seed      = flag.Uint64("seed", 0, "what the choices follow from (default: the time)")
+	only      = flag.String("only", "", "regular expression: faults besides kills that are caused (default: all)")
+	history   = flag.String("history", "", "folder to write the log of all calls to")
 )
 
 func TestMain(m *testing.M) { program.Main(m) }
@@ -48,25 +49,32 @@ func TestChaos(t *testing.T) {
 	for i, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			s := *seed
-			if s == 0 {
-				s = uint64(time.Now().UnixNano())
-			}
-			w := newInstallation(t, engine, 1+i, s)
-			t.Cleanup(func() {
-				if t.Failed() {
-					t.Logf("repeat with -args -seed %d", s)
-				}
-			})
-			w.storm(*kills)
+			w := newInstallation(t, engine, 1+i, chosenSeed(t))
+			w.flowShare = 15
+			w.storm(w.causeTroubles)
 			w.judge()
-			t.Logf("%s, seed %d: %s; %s", engine, s, w.summary(), w.faultSummary())
+			t.Logf("%s, seed %d: %s; %s; %s", engine, w.seed, w.summary(), w.faultSummary(), w.flowSummary())
 		})
 	}
 }
 
-// storm lets the clients work and the program die.
-func (w *installation) storm(kills int) {
+// chosenSeed is the seed of the flag, or one of the time. A test that fails says
+// how to repeat it.
+func chosenSeed(t *testing.T) uint64 {
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("repeat with -args -seed %d", s)
+		}
+	})
+	return s
+}
+
+// storm lets the clients work and the program die, as disturb wants it.
+func (w *installation) storm(disturb func(chance *rand.Rand)) {
 	w.t.Helper()
 	stop := make(chan struct{})
 	var group sync.WaitGroup
@@ -79,30 +87,7 @@ func (w *installation) storm(kills int) {
 	watched := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { w.starvation.watch(w, watched) })
-	chance := rand.New(rand.NewPCG(w.seed, 0))
-	troubles := w.troubles(chance)
-	began := time.Now()
-	for i := 0; *long == 0 && i < kills || time.Since(began) < *long; i++ {
-		<-time.After(between(chance, 200*time.Millisecond, 3*time.Second))
-		if i%2 == 1 {
-			one := troubles[i/2%len(troubles)]
-			one.cause(w, chance)
-			w.caused[one.name]++
-			w.check()
-			continue
-		}
-		if i%4 == 2 {
-			w.crashAtPoint(chance)
-			w.check()
-			continue
-		}
-		p := w.someServer(chance)
-		if len(w.servers) > 1 && chance.IntN(6) == 0 {
-			w.pause(p, between(chance, lease, lease+2*time.Second))
-		}
-		w.kill(p, between(chance, 0, 300*time.Millisecond))
-		w.check()
-	}
+	disturb(rand.New(rand.NewPCG(w.seed, 0)))
 	<-time.After(time.Second)
 	close(stop)
 	group.Wait()
@@ -115,6 +100,33 @@ func (w *installation) storm(kills int) {
 	close(watched)
 	watching.Wait()
 	w.faults = append(w.faults, w.starvation.faults...)
+}
+
+// causeTroubles kills processes, and causes all other faults in turn.
+func (w *installation) causeTroubles(chance *rand.Rand) {
+	troubles := w.troubles(chance)
+	began := time.Now()
+	for i := 0; *long == 0 && i < *kills || time.Since(began) < *long; i++ {
+		<-time.After(between(chance, 200*time.Millisecond, 3*time.Second))
+		if i%2 == 1 {
+			one := troubles[i/2%len(troubles)]
+			one.cause(w, chance)
+			w.caused[one.name]++
+			w.check()
+			continue
+		}
+		if i%4 == 2 {
+			w.crashAtPoint(points, chance)
+			w.check()
+			continue
+		}
+		p := w.someServer(chance)
+		if len(w.servers) > 1 && chance.IntN(6) == 0 {
+			w.pause(p, between(chance, lease, lease+2*time.Second))
+		}
+		w.kill(p, between(chance, 0, 300*time.Millisecond))
+		w.check()
+	}
 }
 
 // between is a random span.

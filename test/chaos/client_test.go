@@ -47,6 +47,15 @@ type plan struct {
 	fails     bool
 	webhook   bool
 	echoes    bool // the first result is the file that came with the order
+	flow      *flowPlan
+}
+
+// hold is what the run holds at its start.
+func (p plan) hold() int64 {
+	if p.flow != nil {
+		return p.flow.hold()
+	}
+	return int64(p.results) * unit
 }
 
 // ticket is a run that was accepted.
@@ -193,9 +202,15 @@ func (w *installation) watch(a *account, number int, stop <-chan struct{}) {
 		w.send(w.someServer(chance), k, nil, "")
 		if k.Status == http.StatusOK {
 			k.listed = map[string]string{}
+			k.steps = map[string]string{}
 			for _, one := range k.decoded(w.t)["data"].([]any) {
 				r := one.(record)
 				k.listed[r["request_id"].(string)] = r["status"].(string)
+				steps, _ := r["steps"].([]any)
+				for _, s := range steps {
+					v := s.(map[string]any)
+					k.steps[v["request_id"].(string)] = v["status"].(string)
+				}
 			}
 			k.body = nil
 		}
@@ -223,6 +238,10 @@ func (c *client) order() *order {
 		o.key = "key-" + o.id
 	}
 	o.plan = plan{results: 1 + c.chance.IntN(3), webhook: c.chance.IntN(2) == 0}
+	if c.chance.IntN(100) < c.w.flowShare {
+		c.flowOrder(o)
+		return o
+	}
 	o.plan.delivered = 1 + c.chance.IntN(o.plan.results)
 	o.plan.fails = c.chance.IntN(8) == 0
 	inputs := map[string]any{}

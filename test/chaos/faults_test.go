@@ -22,7 +22,7 @@ var points = []string{
 	"create.before_tx", "create.after_person_lock", "create.after_hold", "create.after_run_insert", "create.before_commit",
 	"create.after_commit_before_reply", "upload.after_tmp", "upload.after_rename", "dispatch.after_lease", "engine.after_start",
 	"engine.after_first_result", "settle.before_commit", "settle.after_commit", "hook.after_connect", "hook.after_2xx_before_record",
-	"sweep.after_gone",
+	"sweep.after_gone", "flow.before_commit", "flow.after_advance",
 }
 
 // trouble is a fault that the storm can cause. It returns when the fault is
@@ -86,7 +86,7 @@ func (w *installation) someServer(chance *rand.Rand) *server {
 // crashAtPoint restarts a process so that it dies at the next crash point in the
 // list, and starts it again when it has died. A point that the clients do not
 // reach within a while is left, with a kill.
-func (w *installation) crashAtPoint(chance *rand.Rand) {
+func (w *installation) crashAtPoint(points []string, chance *rand.Rand) {
 	point := points[w.point%len(points)]
 	w.point++
 	p := w.someServer(chance)

@@ -60,6 +60,9 @@ func (a *account) query() string {
 	return "?team_id=" + a.team
 }
 
+// version is a version of a tool.
+type version struct{ id, hash string }
+
 // person has an account, is in a team and has several clients.
 type person struct {
 	name     string
@@ -81,7 +84,10 @@ type installation struct {
 	sink     *sink
 	tool     string
 	hash     string
+	flows    map[string]version // by name
 	log      log
+
+	flowShare int // hundredths of the orders that are flows
 
 	// What stands between the parts. With SQLite, the database and the files are
 	// on a small disk; with PostgreSQL, the files are in an S3 bucket, and the
@@ -95,6 +101,9 @@ type installation struct {
 	served        string // address of the database for the servers
 	calmData      string // data folder and database where nothing happens
 	calmDatabase  string
+
+	steps    map[string]*step // runs of the steps of flows, when all have ended
+	flowEnds map[string]int   // how many flows ended how
 
 	caused        map[string]int // faults by name
 	crashes       map[string]int // deaths by crash point
@@ -115,6 +124,7 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 	w := &installation{
 		t: t, seed: seed, data: filepath.Join(dir, "data"), count: filepath.Join(dir, "count"),
 		sink: newSink(t, seed), statuses: map[string]int{}, caused: map[string]int{}, crashes: map[string]int{},
+		flows: map[string]version{}, flowEnds: map[string]int{},
 	}
 	w.openStorage(engine)
 	w.sinkProxy = newProxy(t, "tcp", w.sink.Listener.Addr().String())
@@ -124,6 +134,11 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 		os.WriteFile(filepath.Join(tools, "scripted.yaml"), []byte(manifest), 0o600),
 	} {
 		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range flowManifests {
+		if err := os.WriteFile(filepath.Join(tools, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,8 +288,15 @@ func (w *installation) prepare() {
 	w.t.Helper()
 	own := w.people[0].accounts[0]
 	list := w.ask(own, "/api/v2/tools")
-	w.tool = list["data"].([]any)[0].(map[string]any)["id"].(string)
-	w.hash = w.ask(own, "/api/v2/tools/"+w.tool)["tool_fields_hash"].(string)
+	for _, one := range list["data"].([]any) {
+		tool := one.(map[string]any)
+		id := tool["id"].(string)
+		v := version{id: id, hash: w.ask(own, "/api/v2/tools/"+id)["tool_fields_hash"].(string)}
+		w.flows[tool["name"].(string)] = v
+	}
+	w.tool = w.flows["Scripted"].id
+	w.hash = w.flows["Scripted"].hash
+	delete(w.flows, "Scripted")
 	for _, a := range w.accounts {
 		a.secret = w.ask(a, "/api/v2/webhook-secret"+a.query())["secret"].(string)
 	}

@@ -33,6 +33,7 @@ func (w *installation) judge() {
 		return !ok || hook["state"] == "delivered"
 	})
 	runs := w.runs()
+	w.readSteps(runs)
 	w.judgeAnswers(runs)
 	w.judgeRuns(runs)
 	w.judgeRates(runs)
@@ -47,6 +48,9 @@ func (w *installation) judge() {
 	w.judgeFiles()
 	for _, r := range runs {
 		w.statuses[r["status"].(string)]++
+		if p := w.order(r).plan.flow; p != nil {
+			w.flowEnds[p.name+" "+r["status"].(string)]++
+		}
 	}
 }
 
@@ -201,6 +205,10 @@ func (w *installation) judgeRuns(runs map[string]record) {
 	}
 	for id, r := range runs {
 		p := w.order(r).plan
+		if p.flow != nil {
+			w.judgeFlow(id, r, p.flow, cancelled[id])
+			continue
+		}
 		outputs, charged := len(r["outputs"].([]any)), int(r["tokens_charged"].(float64))
 		ok := charged == outputs*unit && r["tokens_held"] == 0.0
 		switch r["status"] {
@@ -249,8 +257,8 @@ func (w *installation) judgeRates(runs map[string]record) {
 // runs cost.
 func (w *installation) judgeMoney(runs map[string]record) {
 	spent := map[string]int64{}
-	for _, r := range runs {
-		spent[w.order(r).account.id] += int64(r["tokens_charged"].(float64))
+	for id, r := range runs {
+		spent[w.order(r).account.id] += w.charged(id, r)
 	}
 	for _, a := range w.accounts {
 		found := false
@@ -270,7 +278,8 @@ func (w *installation) judgeMoney(runs map[string]record) {
 }
 
 // judgeStarts expects every try of an attempt that the engine saw to be one of a
-// run's, seen once, and every run with results to have been begun.
+// run's or a step's, seen once, and every run and step with results to have been
+// begun.
 func (w *installation) judgeStarts(runs map[string]record) {
 	text, err := os.ReadFile(w.count)
 	if err != nil {
@@ -279,14 +288,19 @@ func (w *installation) judgeStarts(runs map[string]record) {
 	attempts, begun := map[string]int{}, map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		id, _, _ := strings.Cut(line, " ")
-		if attempts[line]++; attempts[line] > 1 || runs[id] == nil {
+		if attempts[line]++; attempts[line] > 1 || runs[id] == nil && w.steps[id] == nil {
 			w.t.Errorf("the engine began %d times with %s", attempts[line], line)
 		}
 		begun[id]++
 	}
 	for id, r := range runs {
-		if r["status"] != "cancelled" && begun[id] == 0 {
+		if r["status"] != "cancelled" && begun[id] == 0 && w.order(r).plan.flow == nil {
 			w.t.Errorf("run %s ended as %v and was never begun", id, r["status"])
+		}
+	}
+	for id, s := range w.steps {
+		if (s.status != "cancelled" && begun[id] == 0) != s.isFlow {
+			w.t.Errorf("step %s of flow %s ended as %s and was begun %d times", s.key, s.top, s.status, begun[id])
 		}
 	}
 }
@@ -294,15 +308,20 @@ func (w *installation) judgeStarts(runs map[string]record) {
 // judgeResults reads a run three times and downloads what it made.
 func (w *installation) judgeResults(id string, listed record) {
 	a := w.order(listed).account
-	want := program.Fixed(w.t, listed)
+	want := program.Fixed(w.t, withoutLinks(listed))
 	for range 3 {
 		r := w.ask(a, "/api/v2/generate/"+id+a.query())
-		if got := program.Fixed(w.t, r); got != want {
+		if got := program.Fixed(w.t, withoutLinks(r)); got != want {
 			w.t.Errorf("run %s was %s and is %s", id, want, got)
 		}
 		listed = r
 	}
-	for _, one := range listed["outputs"].([]any) {
+	outputs := listed["outputs"].([]any)
+	steps, _ := listed["steps"].([]any)
+	for _, one := range steps {
+		outputs = append(outputs, one.(map[string]any)["outputs"].([]any)...)
+	}
+	for _, one := range outputs {
 		output := one.(map[string]any)
 		for _, p := range w.servers {
 			c := call{Method: "GET", Path: path(output["url"].(string)), account: &account{}}

@@ -155,10 +155,11 @@ type funds struct {
 }
 
 // movement is an operation on an account: the hold of a new run, its settlement,
-// or, without a run, a reading.
+// that of a step with its part of the hold, or, without a run, a reading.
 type movement struct {
 	run           string
 	settles       bool
+	isStep        bool // of the run, which is a flow
 	hold, charged int64
 	granted       int64 // only in the first operation, which gives the account its tokens
 }
@@ -178,8 +179,10 @@ var balanceModel = porcupine.NondeterministicModel{
 				return []any{f}
 			}
 			return nil
-		case m.settles != holds:
+		case (m.settles || m.isStep) != holds:
 			return nil
+		case m.isStep:
+			return []any{funds{f.tokens + m.hold - m.charged, f.held - m.hold, f.pending}}
 		case m.settles:
 			return []any{funds{f.tokens + m.hold - m.charged, f.held - m.hold, strings.Join(slices.Delete(pending, i, i+1), " ")}}
 		}
@@ -217,6 +220,9 @@ func (w *installation) sightings() sightings {
 		for id, status := range c.listed {
 			see(c, id, status)
 		}
+		for id, status := range c.steps {
+			see(c, id, status)
+		}
 	}
 	return s
 }
@@ -251,7 +257,7 @@ func (w *installation) balanceHistory(a *account, runs map[string]record, end ti
 		if o.account.id != a.id {
 			continue
 		}
-		hold := int64(o.plan.results) * unit
+		hold := o.plan.hold()
 		to, ok := told[o.id]
 		if !ok {
 			to = end
@@ -270,7 +276,22 @@ func (w *installation) balanceHistory(a *account, runs map[string]record, end ti
 		if to, ok = seen.ended[id]; !ok {
 			to = end
 		}
-		add(movement{run: id, settles: true, hold: hold, charged: int64(r["tokens_charged"].(float64))}, nil, from, to)
+		charged := int64(0)
+		if o.plan.flow == nil {
+			charged = w.charged(id, r)
+		}
+		add(movement{run: id, settles: true, hold: w.part(id, hold), charged: charged}, nil, from, to)
+		for _, s := range w.stepsOf(id) {
+			since := s.finished
+			if at := seen.open[s.run]; at.After(since) {
+				since = at
+			}
+			until := to
+			if at, ok := seen.ended[s.run]; ok && at.Before(until) {
+				until = at
+			}
+			add(movement{run: id, isStep: true, hold: w.part(s.run, s.held), charged: s.charged}, nil, since, until)
+		}
 	}
 	return all
 }

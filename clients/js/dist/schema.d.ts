@@ -3973,6 +3973,12 @@ export interface components {
              * @example blender 1.4.0
              */
             plugin?: string | null;
+            /**
+             * @description An earlier run of the same flow that has ended. Its finished steps whose inputs are the same are taken over
+             *     and cost nothing again. Without a seed in `inputs`, its seed is used.
+             * @example 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+             */
+            retry_of?: string | null;
         };
         /**
          * @description A run to start, with files.
@@ -4251,24 +4257,93 @@ export interface components {
             tokens_held: number;
             /**
              * Format: int64
-             * @description The cost of the run; 0 unless it succeeded.
+             * @description The cost of the run; 0 unless it succeeded. Of a flow, the cost of the steps that succeeded so far.
              * @example 4
              */
             tokens_charged: number;
             /**
              * Format: int64
-             * @description The part that the free allowance paid in addition; 0 unless the run succeeded.
+             * @description The part that the free allowance paid in addition; as `tokens_charged`.
              * @example 0
              */
             free_allowance_used: number;
             /** @description The results; empty unless the run succeeded. There can be fewer than requested. */
             outputs: components["schemas"]["GenerationOutput"][];
+            /** @description The runs of the steps of a flow, in the order in which they were started; absent for other tools. */
+            steps?: components["schemas"]["GenerationStep"][];
             /** @description The reason of the failure; null unless the run failed. */
             error: components["schemas"]["GenerationError"] | null;
             /** @description The metadata of the create, with numbers as they were written; null for none. */
             metadata: components["schemas"]["Metadata"] | null;
             /** @description The delivery of the webhook; null before the run has ended, and if it has no `webhook_url`. */
             webhook: components["schemas"]["GenerationWebhook"] | null;
+        };
+        /** @description A run of a step of a flow. It is a run like others, in the same account: `request_id` finds it. */
+        GenerationStep: {
+            /**
+             * @description The id of the step in the flow.
+             * @example enlarge
+             */
+            step: string;
+            /**
+             * Format: int64
+             * @description The item of the list for which the step ran, from 0; 0 if it runs once.
+             * @example 0
+             */
+            item: number;
+            /** @description Whether the run replaces one that failed. */
+            otherwise: boolean;
+            request_id: components["schemas"]["UUID"];
+            tool_id: components["schemas"]["ID"];
+            /**
+             * @description The current name of the tool; null if the tool is unknown.
+             * @example Upscale
+             */
+            tool_name: string | null;
+            status: components["schemas"]["GenerationStatus"];
+            /** @description The stage of a pending run; null once it has ended. */
+            stage: components["schemas"]["GenerationStage"] | null;
+            /**
+             * Format: double
+             * @description The progress of a running run from 0 to 1; null if it is unknown.
+             */
+            progress: number | null;
+            /**
+             * Format: date-time
+             * @description The time when the run started; null before.
+             */
+            started: string | null;
+            /**
+             * Format: date-time
+             * @description The time when the run ended; null before.
+             */
+            finished: string | null;
+            /**
+             * Format: int64
+             * @description The seed of the run: of its inputs, or derived from that of the flow.
+             * @example 1234567
+             */
+            seed: number;
+            /**
+             * Format: int64
+             * @description The cost of the run; 0 unless it succeeded.
+             * @example 2
+             */
+            tokens_charged: number;
+            /**
+             * Format: int64
+             * @description The part that the free allowance paid in addition.
+             * @example 0
+             */
+            free_allowance_used: number;
+            /** @description Whether the run was taken over from the run of `retry_of`; its cost does not count again. */
+            reused: boolean;
+            /** @description Whether its results are intermediate: not results of the flow, or not yet. */
+            intermediate: boolean;
+            /** @description The results of the run; empty unless it succeeded. */
+            outputs: components["schemas"]["GenerationOutput"][];
+            /** @description The reason of the failure; null unless the run failed. */
+            error: components["schemas"]["GenerationError"] | null;
         };
         /** @description A page of runs. */
         GenerationList: {
@@ -4350,7 +4425,7 @@ export interface components {
          * @enum {string}
          */
         Medium: "IMG" | "VID" | "AUDIO" | "ASSET_3D" | "TEXT";
-        /** @description The reason why a run failed. A failed run costs nothing. */
+        /** @description The reason why a run failed. A failed run costs nothing; the steps of a flow that succeeded before are paid. */
         GenerationError: {
             code: components["schemas"]["GenerationErrorCode"];
             /**
@@ -4670,6 +4745,8 @@ export interface components {
         /** @description A result in the library. Its URLs need no credential, work for at least 7 days and change once a day. */
         LibraryItem: {
             id: components["schemas"]["ResultID"];
+            /** @description The step of a flow that made the result; null if no flow did. */
+            flow: components["schemas"]["LibraryItemFlow"] | null;
             type: components["schemas"]["Medium"];
             /**
              * @description The type of the file.
@@ -4743,9 +4820,23 @@ export interface components {
              */
             note: string | null;
         };
+        /** @description A step of a flow. */
+        LibraryItemFlow: {
+            /** @description The run of the flow. */
+            request_id: components["schemas"]["UUID"];
+            /**
+             * @description The id of the step in the flow.
+             * @example enlarge
+             */
+            step: string;
+            /** @description Whether the result is only an intermediate one. */
+            intermediate: boolean;
+        };
         /** @description A result with the inputs of its run. It has all members of `LibraryItem`, and more. */
         LibraryItemDetail: {
             id: components["schemas"]["ResultID"];
+            /** @description As in `LibraryItem`. */
+            flow: components["schemas"]["LibraryItemFlow"] | null;
             type: components["schemas"]["Medium"];
             /**
              * @description As in `LibraryItem`.
@@ -6148,6 +6239,8 @@ export interface components {
          *     access token reaches only the personal account; a company access token needs a team.
          */
         LibraryTeams: string;
+        /** @description The `request_id` of a run of a flow: only results of its steps, also the intermediate ones, which other lists leave out. */
+        FlowFilter: components["schemas"]["UUID"];
         /** @description Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none. */
         AspectRatioFilter: components["schemas"]["AspectRatio"];
         /** @description Only pictures and videos of this resolution, by the longer edge. */
@@ -9088,6 +9181,8 @@ export interface operations {
                 type?: components["parameters"]["MediumFilter"];
                 /** @description Only runs of this tool. */
                 tool_id?: components["parameters"]["ToolFilter"];
+                /** @description The `request_id` of a run of a flow: only results of its steps, also the intermediate ones, which other lists leave out. */
+                flow_request_id?: components["parameters"]["FlowFilter"];
                 /** @description Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none. */
                 aspect_ratio?: components["parameters"]["AspectRatioFilter"];
                 /** @description Only pictures and videos of this resolution, by the longer edge. */
@@ -9151,6 +9246,8 @@ export interface operations {
                 type?: components["parameters"]["MediumFilter"];
                 /** @description Only runs of this tool. */
                 tool_id?: components["parameters"]["ToolFilter"];
+                /** @description The `request_id` of a run of a flow: only results of its steps, also the intermediate ones, which other lists leave out. */
+                flow_request_id?: components["parameters"]["FlowFilter"];
                 /** @description Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none. */
                 aspect_ratio?: components["parameters"]["AspectRatioFilter"];
                 /** @description Only pictures and videos of this resolution, by the longer edge. */

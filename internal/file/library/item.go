@@ -36,6 +36,10 @@ type Item struct {
 	Expired        bool   // the content has been deleted
 	Note           string // the tool's note on the result; may be empty
 
+	FlowID       string // run of the flow of which the run is a step, or ""
+	Step         string // id of the step in the flow, or ""
+	Intermediate bool   // the result is no result of the flow
+
 	Favorited bool // the person who requests the item has marked it as a favorite
 }
 
@@ -47,6 +51,7 @@ type Filter struct {
 	AspectRatio string   // one of AspectRatios
 	Resolution  string   // one of Resolutions
 	Favorited   *bool
+	FlowID      string // run of a flow: only results of its steps, also intermediate ones, which are left out otherwise
 	From, Until time.Time // items created at or after From and before Until
 	OldestFirst bool      // the order of the list; otherwise the newest are first
 }
@@ -74,6 +79,9 @@ func (f Filter) normalize(p principal.Principal) (_ Filter, isEmpty bool, err er
 		f.ToolIDs = slices.DeleteFunc(slices.Clone(f.ToolIDs), func(id string) bool { return !ids.Valid(id) })
 		isEmpty = len(f.ToolIDs) == 0
 	}
+	if f.FlowID != "" && !validUUID(f.FlowID) {
+		isEmpty = true
+	}
 	return f, isEmpty || len(p.AccountIDs()) == 0, nil
 }
 
@@ -87,7 +95,7 @@ func (f Filter) hasIndexOrder() bool {
 			conditions++
 		}
 	}
-	return conditions <= 1 && len(f.ToolIDs) <= 1 && f.Favorited == nil
+	return conditions <= 1 && len(f.ToolIDs) <= 1 && f.Favorited == nil && f.FlowID == ""
 }
 
 // errNoItem is the error for items of other accounts, deleted items, and IDs

@@ -28,11 +28,15 @@ func selectItems(personID string, accountIDs []string, inputs string) *query {
 	q.appendText(`
 		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
 			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.args.Add(personID)), `
+			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, coalesce(n.parent_id, ''), `, stepName, `, r.intermediate, `, favoritedBy(q.args.Add(personID)), `
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
 		WHERE r.deleted IS NULL AND r.account_id IN `, sqldb.AddList(&q.args, accountIDs))
 	return q
 }
+
+// stepName is the SQL expression for the id of the step of a flow whose run n is,
+// or an empty text.
+const stepName = `CASE WHEN n.parent_id IS NULL THEN '' ELSE coalesce((SELECT s.step FROM flow_step s WHERE s.run_id = n.id AND s.flow_id = n.parent_id), '') END`
 
 // favoritedBy returns the SQL condition that a person has marked the result r
 // as a favorite. person is the placeholder of the person's ID. For EXISTS,
@@ -48,7 +52,7 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 	var k Keys
 	err = row.Scan(&i.ResultID, &i.AccountID, &i.ToolID, &created, &run, &i.RequestID, &i.PersonID, &i.TeamID, &i.Prompt, &i.Inputs,
 		&i.Type, &i.MimeType, &i.Width, &i.Height, &ms, &i.Size, &i.SHA256, &i.Blurhash,
-		&tool, &k.Blob, &k.Thumb, &k.Preview, &i.Expired, &i.Note, &i.Favorited)
+		&tool, &k.Blob, &k.Thumb, &k.Preview, &i.Expired, &i.Note, &i.FlowID, &i.Step, &i.Intermediate, &i.Favorited)
 	i.Names = ResultNames(tool, i.ResultID, k)
 	i.ID = run + ":" + i.ResultID
 	i.Created = created.Time
@@ -60,6 +64,11 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 // the person whose favorites count.
 func (q *query) appendFilter(personID string, f Filter) {
 	q.appendText(` AND r.type <> 'TEXT'`)
+	if f.FlowID != "" {
+		q.appendText(` AND r.run_id IN (SELECT s.run_id FROM flow_step s WHERE s.flow_id = `, q.args.Add(f.FlowID), `)`)
+	} else {
+		q.appendText(` AND NOT r.intermediate`)
+	}
 	if len(f.ToolIDs) > 0 {
 		q.appendText(` AND r.tool_id IN `, sqldb.AddList(&q.args, f.ToolIDs))
 	}

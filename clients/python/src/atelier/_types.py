@@ -69,6 +69,7 @@ __all__ = [
     "GenerationProgress",
     "GenerationStage",
     "GenerationStatus",
+    "GenerationStep",
     "GenerationWebhook",
     "Identity",
     "InputValue",
@@ -88,6 +89,7 @@ __all__ = [
     "LedgerList",
     "LibraryItem",
     "LibraryItemDetail",
+    "LibraryItemFlow",
     "LibraryList",
     "LibraryMark",
     "LibraryMarks",
@@ -1586,6 +1588,10 @@ class CreateGenerationRequest(_CreateGenerationRequestRequired, total=False):
     """
     plugin: Optional[str]
     """The calling app, shown in reports."""
+    retry_of: Optional[str]
+    """An earlier run of the same flow that has ended. Its finished steps whose inputs are the same
+    are taken over and cost nothing again. Without a seed in `inputs`, its seed is used.
+    """
 
 
 class SizeInput(TypedDict):
@@ -1678,9 +1684,11 @@ class _GenerationRequired(TypedDict):
     tokens_held: int
     """The tokens that the run holds; 0 once it has ended."""
     tokens_charged: int
-    """The cost of the run; 0 unless it succeeded."""
+    """The cost of the run; 0 unless it succeeded. Of a flow, the cost of the steps that succeeded
+    so far.
+    """
     free_allowance_used: int
-    """The part that the free allowance paid in addition; 0 unless the run succeeded."""
+    """The part that the free allowance paid in addition; as `tokens_charged`."""
     outputs: List[GenerationOutput]
     """The results; empty unless the run succeeded. There can be fewer than requested."""
     error: Optional[GenerationError]
@@ -1698,6 +1706,50 @@ class Generation(_GenerationRequired, total=False):
     inputs: Inputs
     """The inputs of the run by `fieldKey`, with the defaults filled in; only with `include=inputs`.
     """
+    steps: List[GenerationStep]
+    """The runs of the steps of a flow, in the order in which they were started; absent for other
+    tools.
+    """
+
+
+class GenerationStep(TypedDict):
+    """A run of a step of a flow. It is a run like others, in the same account: `request_id` finds
+    it.
+    """
+
+    step: str
+    """The id of the step in the flow."""
+    item: int
+    """The item of the list for which the step ran, from 0; 0 if it runs once."""
+    otherwise: bool
+    """Whether the run replaces one that failed."""
+    request_id: str
+    tool_id: str
+    tool_name: Optional[str]
+    """The current name of the tool; null if the tool is unknown."""
+    status: GenerationStatus
+    stage: Optional[GenerationStage]
+    """The stage of a pending run; null once it has ended."""
+    progress: Optional[float]
+    """The progress of a running run from 0 to 1; null if it is unknown."""
+    started: Optional[str]
+    """The time when the run started; null before."""
+    finished: Optional[str]
+    """The time when the run ended; null before."""
+    seed: int
+    """The seed of the run: of its inputs, or derived from that of the flow."""
+    tokens_charged: int
+    """The cost of the run; 0 unless it succeeded."""
+    free_allowance_used: int
+    """The part that the free allowance paid in addition."""
+    reused: bool
+    """Whether the run was taken over from the run of `retry_of`; its cost does not count again."""
+    intermediate: bool
+    """Whether its results are intermediate: not results of the flow, or not yet."""
+    outputs: List[GenerationOutput]
+    """The results of the run; empty unless it succeeded."""
+    error: Optional[GenerationError]
+    """The reason of the failure; null unless the run failed."""
 
 
 class GenerationList(TypedDict):
@@ -1745,7 +1797,9 @@ class GenerationOutput(TypedDict):
 
 
 class GenerationError(TypedDict):
-    """The reason why a run failed. A failed run costs nothing."""
+    """The reason why a run failed. A failed run costs nothing; the steps of a flow that succeeded
+    before are paid.
+    """
 
     code: GenerationErrorCode
     message: str
@@ -1933,6 +1987,8 @@ class LibraryItem(TypedDict):
     """
 
     id: str
+    flow: Optional[LibraryItemFlow]
+    """The step of a flow that made the result; null if no flow did."""
     type: Medium
     mime_type: str
     """The type of the file."""
@@ -1967,10 +2023,23 @@ class LibraryItem(TypedDict):
     """A remark of the tool about the result, as in `GenerationOutput`; null for none."""
 
 
+class LibraryItemFlow(TypedDict):
+    """A step of a flow."""
+
+    request_id: str
+    """The run of the flow."""
+    step: str
+    """The id of the step in the flow."""
+    intermediate: bool
+    """Whether the result is only an intermediate one."""
+
+
 class LibraryItemDetail(TypedDict):
     """A result with the inputs of its run. It has all members of `LibraryItem`, and more."""
 
     id: str
+    flow: Optional[LibraryItemFlow]
+    """As in `LibraryItem`."""
     type: Medium
     mime_type: str
     """As in `LibraryItem`."""

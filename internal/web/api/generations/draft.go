@@ -30,6 +30,7 @@ func parseDraft(body []byte) (d generation.Draft, err error) {
 	d.ToolHash = r.readText("tool_fields_hash", true)
 	d.WebhookURL = r.readText("webhook_url", false)
 	d.Plugin = r.readText("plugin", false)
+	d.RetryOf = r.readText("retry_of", false)
 	d.NumResults = r.readInteger("num_results")
 	if v := r.readObject("inputs"); v != nil {
 		d.Inputs = rest.ReadValue(jsontext.NewDecoder(bytes.NewReader(v))).(map[string]any)
@@ -64,7 +65,7 @@ func (r *bodyReader) addProblem(name, message string) {
 }
 
 // draftFields are the names of the known fields of a create request.
-var draftFields = []string{"inputs", "metadata", "num_results", "plugin", "tool_fields_hash", "tool_id", "webhook_url"}
+var draftFields = []string{"inputs", "metadata", "num_results", "plugin", "retry_of", "tool_fields_hash", "tool_id", "webhook_url"}
 
 // refuseNearMisses adds an error for unknown names that are probably misspelled
 // known names, because ignoring such a field would start, and charge for, a run

@@ -42,7 +42,7 @@ func (h *Handler) Routes() []rest.Route {
 // scopeParams are the query parameters that a cursor of the library is bound
 // to: it is valid only for the same filters.
 var scopeParams = []string{
-	"q", "type", "tool_id", "aspect_ratio", "resolution", "model_family_tool_tag_id", "media_tool_tag_id", "favorited", "start_utc", "end_utc",
+	"q", "type", "tool_id", "aspect_ratio", "resolution", "model_family_tool_tag_id", "media_tool_tag_id", "favorited", "start_utc", "end_utc", "flow_request_id",
 }
 
 // readFilter reads the filters and the order of a list of results. It also
@@ -54,6 +54,7 @@ func (h *Handler) readFilter(call *rest.Call) (filter library.Filter, scope stri
 		Type:        rest.ReadMedium(p),
 		AspectRatio: p.ReadText("aspect_ratio"),
 		Resolution:  p.ReadText("resolution"),
+		FlowID:      p.ReadText("flow_request_id"),
 		Favorited:   p.ReadBool("favorited"),
 		From:        p.ReadTime("start_utc"),
 		Until:       p.ReadTime("end_utc"),
@@ -182,6 +183,7 @@ func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
 	one := h.asItem(i, call.Principal.PersonID)
 	return rest.Reply(w, http.StatusOK, wire.LibraryItemDetail{
 		ID:              one.ID,
+		Flow:            one.Flow,
 		Type:            one.Type,
 		MimeType:        one.MimeType,
 		URL:             one.URL,
@@ -278,5 +280,14 @@ func (h *Handler) asItem(i library.Item, viewerID string) wire.LibraryItem {
 		Favorited:       i.Favorited,
 		Prompt:          rest.TextOrNull(i.Prompt),
 		Note:            rest.TextOrNull(i.Note),
+		Flow:            flowOf(i),
 	}
+}
+
+// flowOf returns the step of a flow that made a result, or nil.
+func flowOf(i library.Item) *wire.LibraryItemFlow {
+	if i.FlowID == "" {
+		return nil
+	}
+	return &wire.LibraryItemFlow{RequestID: i.FlowID, Step: i.Step, Intermediate: i.Intermediate}
 }

@@ -1359,6 +1359,13 @@ type CreateGenerationRequest struct {
 	// Examples: blender 1.4.0
 	Plugin *string `json:"plugin,omitempty"`
 
+	// RetryOf An earlier run of the same flow that has ended. Its finished steps whose inputs are the same are taken over
+	// and cost nothing again. Without a seed in `inputs`, its seed is used.
+	//
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RetryOf *string `json:"retry_of,omitempty"`
+
 	// ToolFieldsHash The hash from the tool's detail, unchanged. Read it again for each run.
 	//
 	// Examples: v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k
@@ -1737,7 +1744,7 @@ type Generation struct {
 	// Finished The time when the run ended; null before.
 	Finished *time.Time `json:"finished"`
 
-	// FreeAllowanceUsed The part that the free allowance paid in addition; 0 unless the run succeeded.
+	// FreeAllowanceUsed The part that the free allowance paid in addition; as `tokens_charged`.
 	//
 	// Examples: 0
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
@@ -1793,10 +1800,13 @@ type Generation struct {
 	// Examples: succeeded
 	Status GenerationStatus `json:"status"`
 
+	// Steps The runs of the steps of a flow, in the order in which they were started; absent for other tools.
+	Steps *[]GenerationStep `json:"steps,omitempty"`
+
 	// TeamID The team that pays; null for the personal account.
 	TeamID *string `json:"team_id"`
 
-	// TokensCharged The cost of the run; 0 unless it succeeded.
+	// TokensCharged The cost of the run; 0 unless it succeeded. Of a flow, the cost of the steps that succeeded so far.
 	//
 	// Examples: 4
 	TokensCharged int64 `json:"tokens_charged"`
@@ -1854,7 +1864,7 @@ type GenerationCreated struct {
 	StatusURL string `json:"status_url"`
 }
 
-// GenerationError The reason why a run failed. A failed run costs nothing.
+// GenerationError The reason why a run failed. A failed run costs nothing; the steps of a flow that succeeded before are paid.
 type GenerationError struct {
 	// Code The code for programs. `ENGINE_FAILED`: the engine failed with these inputs, so change them.
 	// `ENGINE_UNAVAILABLE`: no engine was available; try again later. `TIMED_OUT`: the run took longer than the tool
@@ -2003,6 +2013,81 @@ type GenerationStage string
 //
 // Examples: succeeded
 type GenerationStatus string
+
+// GenerationStep A run of a step of a flow. It is a run like others, in the same account: `request_id` finds it.
+type GenerationStep struct {
+	// Error The reason of the failure; null unless the run failed.
+	Error *GenerationError `json:"error"`
+
+	// Finished The time when the run ended; null before.
+	Finished *time.Time `json:"finished"`
+
+	// FreeAllowanceUsed The part that the free allowance paid in addition.
+	//
+	// Examples: 0
+	FreeAllowanceUsed int64 `json:"free_allowance_used"`
+
+	// Intermediate Whether its results are intermediate: not results of the flow, or not yet.
+	Intermediate bool `json:"intermediate"`
+
+	// Item The item of the list for which the step ran, from 0; 0 if it runs once.
+	//
+	// Examples: 0
+	Item int64 `json:"item"`
+
+	// Otherwise Whether the run replaces one that failed.
+	Otherwise bool `json:"otherwise"`
+
+	// Outputs The results of the run; empty unless it succeeded.
+	Outputs []GenerationOutput `json:"outputs"`
+
+	// Progress The progress of a running run from 0 to 1; null if it is unknown.
+	Progress *float64 `json:"progress"`
+
+	// RequestID Opaque. Send it back unchanged.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// Reused Whether the run was taken over from the run of `retry_of`; its cost does not count again.
+	Reused bool `json:"reused"`
+
+	// Seed The seed of the run: of its inputs, or derived from that of the flow.
+	//
+	// Examples: 1234567
+	Seed int64 `json:"seed"`
+
+	// Stage The stage of a pending run; null once it has ended.
+	Stage *GenerationStage `json:"stage"`
+
+	// Started The time when the run started; null before.
+	Started *time.Time `json:"started"`
+
+	// Status The status of a run. All but `pending` are final.
+	//
+	// Examples: succeeded
+	Status GenerationStatus `json:"status"`
+
+	// Step The id of the step in the flow.
+	//
+	// Examples: enlarge
+	Step string `json:"step"`
+
+	// TokensCharged The cost of the run; 0 unless it succeeded.
+	//
+	// Examples: 2
+	TokensCharged int64 `json:"tokens_charged"`
+
+	// ToolID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID ID `json:"tool_id"`
+
+	// ToolName The current name of the tool; null if the tool is unknown.
+	//
+	// Examples: Upscale
+	ToolName *string `json:"tool_name"`
+}
 
 // GenerationWebhook The delivery of a run's webhook.
 type GenerationWebhook struct {
@@ -2341,6 +2426,9 @@ type LibraryItem struct {
 	// Favorited Whether it is a favourite of the caller.
 	Favorited bool `json:"favorited"`
 
+	// Flow The step of a flow that made the result; null if no flow did.
+	Flow *LibraryItemFlow `json:"flow"`
+
 	// Height The height in pixels; null for none.
 	//
 	// Examples: 1024
@@ -2431,6 +2519,9 @@ type LibraryItemDetail struct {
 	// Favorited As in `LibraryItem`.
 	Favorited bool `json:"favorited"`
 
+	// Flow As in `LibraryItem`.
+	Flow *LibraryItemFlow `json:"flow"`
+
 	// Height As in `LibraryItem`.
 	//
 	// Examples: 1024
@@ -2506,6 +2597,22 @@ type LibraryItemDetail struct {
 	//
 	// Examples: 1024
 	Width *int64 `json:"width"`
+}
+
+// LibraryItemFlow A step of a flow.
+type LibraryItemFlow struct {
+	// Intermediate Whether the result is only an intermediate one.
+	Intermediate bool `json:"intermediate"`
+
+	// RequestID The run of the flow.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// Step The id of the step in the flow.
+	//
+	// Examples: enlarge
+	Step string `json:"step"`
 }
 
 // LibraryList A page of results.
@@ -4566,6 +4673,11 @@ type Cursor = string
 // FavoritedFilter defines model for FavoritedFilter.
 type FavoritedFilter = bool
 
+// FlowFilter Opaque. Send it back unchanged.
+//
+// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+type FlowFilter = UUID
+
 // IfMatch Examples: "12"
 type IfMatch = string
 
@@ -5155,6 +5267,9 @@ type ListLibraryParams struct {
 	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
+	// FlowRequestID The `request_id` of a run of a flow: only results of its steps, also the intermediate ones, which other lists leave out.
+	FlowRequestID *FlowFilter `form:"flow_request_id,omitempty" json:"flow_request_id,omitempty"`
+
 	// AspectRatio Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none.
 	AspectRatio *AspectRatioFilter `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
 
@@ -5204,6 +5319,9 @@ type ListLibraryMarksParams struct {
 
 	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
+
+	// FlowRequestID The `request_id` of a run of a flow: only results of its steps, also the intermediate ones, which other lists leave out.
+	FlowRequestID *FlowFilter `form:"flow_request_id,omitempty" json:"flow_request_id,omitempty"`
 
 	// AspectRatio Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none.
 	AspectRatio *AspectRatioFilter `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
