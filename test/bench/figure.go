@@ -16,8 +16,13 @@ type side struct {
 // compare measures two sides in turns and says whether the ratio is at least
 // what it should be, where that is more than 0.
 func (b *bench) compare(unit string, a, base side, least float64) error {
+	return b.compareRounds(b.rounds, unit, a, base, least)
+}
+
+// compareRounds is compare with at most so many rounds.
+func (b *bench) compareRounds(most int, unit string, a, base side, least float64) error {
 	var rates, bases, ratios []float64
-	for i := range b.rounds {
+	for i := range min(b.rounds, most) {
 		first, second := a, base
 		if i%2 == 1 {
 			first, second = base, a

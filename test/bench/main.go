@@ -80,6 +80,7 @@ var parts = []struct {
 	{"status", (*bench).status},
 	{"latency", (*bench).runLatency},
 	{"doors", (*bench).doors},
+	{"flows", (*bench).flows},
 	{"commands", (*bench).commands},
 	{"history", (*bench).history},
 	{"growth", (*bench).growth},

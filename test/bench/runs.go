@@ -49,32 +49,48 @@ func (f *follower) close() {
 
 // run creates a run, waits for the event done, and gives its path.
 func (f *follower) run() (path string, took time.Duration, err error) {
+	e, err := f.finish(f.create)
+	return e.path, e.took, err
+}
+
+// ending is the end of a run that was followed.
+type ending struct {
+	path string
+	took time.Duration
+	data string // of the event done
+}
+
+// finish creates a run with any request, and waits for the event done.
+func (f *follower) finish(create []byte) (ending, error) {
+	fail := func(err error) (ending, error) { return ending{}, err }
 	start := time.Now()
 	var body strings.Builder
-	if err := f.creates.ask(f.create, &body); err != nil {
-		return "", 0, err
+	if err := f.creates.ask(create, &body); err != nil {
+		return fail(err)
 	}
 	var made struct {
 		StatusURL string `json:"status_url"`
 	}
 	if err := json.Unmarshal([]byte(body.String()), &made); err != nil {
-		return "", 0, err
+		return fail(err)
 	}
 	u, err := url.Parse(made.StatusURL)
 	if err != nil {
-		return "", 0, err
+		return fail(err)
 	}
 	var stream strings.Builder
 	ask := target{address: u.Host, path: u.Path + "/events", token: f.token}
 	if err := f.events.ask(ask.request(), &stream); err != nil {
-		return "", 0, err
+		return fail(err)
 	}
-	took = time.Since(start) // the stream ends with that event
+	took := time.Since(start) // the stream ends with that event
 	_, done, ok := strings.Cut(stream.String(), "event: done\n")
 	if !ok || !strings.Contains(done, `"status":"succeeded"`) {
-		return "", 0, fmt.Errorf("a run ended with %.1000q", stream.String())
+		return fail(fmt.Errorf("a run ended with %.1000q", stream.String()))
 	}
-	return u.Path, took, nil
+	_, data, _ := strings.Cut(done, "data: ")
+	data, _, _ = strings.Cut(data, "\n")
+	return ending{path: u.Path, took: took, data: data}, nil
 }
 
 // status measures asking for a run that has ended.

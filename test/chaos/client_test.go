@@ -202,15 +202,9 @@ func (w *installation) watch(a *account, number int, stop <-chan struct{}) {
 		w.send(w.someServer(chance), k, nil, "")
 		if k.Status == http.StatusOK {
 			k.listed = map[string]string{}
-			k.steps = map[string]string{}
 			for _, one := range k.decoded(w.t)["data"].([]any) {
 				r := one.(record)
 				k.listed[r["request_id"].(string)] = r["status"].(string)
-				steps, _ := r["steps"].([]any)
-				for _, s := range steps {
-					v := s.(map[string]any)
-					k.steps[v["request_id"].(string)] = v["status"].(string)
-				}
 			}
 			k.body = nil
 		}

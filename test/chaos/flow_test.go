@@ -264,7 +264,6 @@ type step struct {
 	held      int64
 	charged   int64
 	results   int64
-	finished  time.Time
 	successes int64 // attempts that succeeded
 }
 
@@ -281,7 +280,7 @@ func (w *installation) readSteps(runs map[string]record) {
 			return err
 		}
 		return tx.EachRow(w.t.Context(), `
-			SELECT s.flow_id, s.step, s.otherwise, s.place, r.id, r.engine = 'flow', r.status, r.tokens_held, coalesce(r.tokens_charged, 0), r.results, r.finished,
+			SELECT s.flow_id, s.step, s.otherwise, s.place, r.id, r.engine = 'flow', r.status, r.tokens_held, coalesce(r.tokens_charged, 0), r.results,
 				(SELECT count(*) FROM run_attempt a WHERE a.run_id = r.id AND a.outcome = 'succeeded')
 			FROM flow_step s JOIN run r ON r.id = s.run_id`, nil, w.addStep)
 	})
@@ -305,8 +304,7 @@ func (w *installation) addStep(row sqldb.Scanner) error {
 	var id string
 	var otherwise bool
 	var place int64
-	var finished sqldb.Time
-	err := row.Scan(&s.flow, &id, &otherwise, &place, &s.run, &s.isFlow, &s.status, &s.held, &s.charged, &s.results, &finished, &s.successes)
+	err := row.Scan(&s.flow, &id, &otherwise, &place, &s.run, &s.isFlow, &s.status, &s.held, &s.charged, &s.results, &s.successes)
 	if err != nil {
 		return err
 	}
@@ -317,7 +315,6 @@ func (w *installation) addStep(row sqldb.Scanner) error {
 	if otherwise {
 		s.key = fmt.Sprintf("%s/otherwise/%d", id, place)
 	}
-	s.finished = finished.Time
 	w.steps[s.run] = &s
 	return nil
 }
@@ -369,7 +366,8 @@ func (w *installation) judgeFlow(id string, r record, p *flowPlan, cancelled boo
 		w.t.Errorf("flow %s ended as %s with %d results", id, status, len(r["outputs"].([]any)))
 	}
 	said := map[string]string{}
-	for _, one := range r["steps"].([]any) {
+	steps, _ := r["steps"].([]any) // a flow that was cancelled at once has none
+	for _, one := range steps {
 		v := one.(map[string]any)
 		said[v["request_id"].(string)] = v["status"].(string)
 	}

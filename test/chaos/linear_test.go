@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ func (w *installation) judgeHistories(runs map[string]record) {
 	for id, all := range states {
 		w.search(stateModel, "the states of run "+id, all)
 	}
+	balanceModel := newBalanceModel(w.flowChanges(runs))
 	for _, a := range w.accounts {
 		w.search(balanceModel, "the balance of account "+a.id, w.balanceHistory(a, runs, end))
 	}
@@ -155,40 +157,89 @@ type funds struct {
 }
 
 // movement is an operation on an account: the hold of a new run, its settlement,
-// that of a step with its part of the hold, or, without a run, a reading.
+// or, without a run, a reading.
 type movement struct {
 	run           string
 	settles       bool
-	isStep        bool // of the run, which is a flow
 	hold, charged int64
 	granted       int64 // only in the first operation, which gives the account its tokens
 }
 
-var balanceModel = porcupine.NondeterministicModel{
-	Init: func() []any { return []any{funds{}} },
-	Step: func(state, input, output any) []any {
-		f := state.(funds)
-		m := input.(movement)
-		pending := strings.Fields(f.pending)
-		i, holds := slices.BinarySearch(pending, m.run)
-		switch {
-		case m.granted > 0:
-			return []any{funds{tokens: f.tokens + m.granted}}
-		case m.run == "":
-			if read := output.(funds); read.tokens == f.tokens && read.held == f.held {
-				return []any{f}
-			}
-			return nil
-		case (m.settles || m.isStep) != holds:
-			return nil
-		case m.isStep:
-			return []any{funds{f.tokens + m.hold - m.charged, f.held - m.hold, f.pending}}
-		case m.settles:
-			return []any{funds{f.tokens + m.hold - m.charged, f.held - m.hold, strings.Join(slices.Delete(pending, i, i+1), " ")}}
+// newBalanceModel returns the model of an account. A flow is settled step by
+// step: while it is pending, a reading finds some of its steps settled. changes
+// are the changes of the balance that this can make, by the id of the flow.
+func newBalanceModel(changes map[string][]change) porcupine.NondeterministicModel {
+	return porcupine.NondeterministicModel{
+		Init: func() []any { return []any{funds{}} },
+		Step: func(state, input, output any) []any {
+			return stepBalance(changes, state.(funds), input.(movement), output)
+		},
+		Equal: func(a, b any) bool { return a == b },
+	}
+}
+
+func stepBalance(changes map[string][]change, f funds, m movement, output any) []any {
+	pending := strings.Fields(f.pending)
+	i, holds := slices.BinarySearch(pending, m.run)
+	switch {
+	case m.granted > 0:
+		return []any{funds{tokens: f.tokens + m.granted}}
+	case m.run == "":
+		read := output.(funds)
+		if reaches(changes, pending, change{tokens: read.tokens - f.tokens, held: read.held - f.held}) {
+			return []any{f}
 		}
-		return []any{funds{f.tokens - m.hold, f.held + m.hold, strings.Join(slices.Insert(pending, i, m.run), " ")}}
-	},
-	Equal: func(a, b any) bool { return a == b },
+		return nil
+	case m.settles != holds:
+		return nil
+	case m.settles:
+		return []any{funds{f.tokens + m.hold - m.charged, f.held - m.hold, strings.Join(slices.Delete(pending, i, i+1), " ")}}
+	}
+	return []any{funds{f.tokens - m.hold, f.held + m.hold, strings.Join(slices.Insert(pending, i, m.run), " ")}}
+}
+
+// change is a difference between two balances.
+type change struct{ tokens, held int64 }
+
+// reaches reports whether a change of the balance can be what steps of pending
+// flows have settled.
+func reaches(changes map[string][]change, pending []string, want change) bool {
+	reached := map[change]bool{{}: true}
+	for _, id := range pending {
+		if all := changes[id]; len(all) > 0 {
+			reached = addChanges(reached, all)
+		}
+	}
+	return reached[want]
+}
+
+// addChanges returns all sums of a change that is reached and another one.
+func addChanges(reached map[change]bool, all []change) map[change]bool {
+	sums := map[change]bool{}
+	for a := range reached {
+		for _, b := range all {
+			sums[change{tokens: a.tokens + b.tokens, held: a.held + b.held}] = true
+		}
+	}
+	return sums
+}
+
+// flowChanges returns the changes of the balance that settled steps can make
+// while their flow is pending, by the id of the flow.
+func (w *installation) flowChanges(runs map[string]record) map[string][]change {
+	all := map[string][]change{}
+	for id, r := range runs {
+		if w.order(r).plan.flow == nil {
+			continue
+		}
+		reached := map[change]bool{{}: true}
+		for _, s := range w.stepsOf(id) {
+			part := w.part(s.run, s.held)
+			reached = addChanges(reached, []change{{}, {tokens: part - s.charged, held: -part}})
+		}
+		all[id] = slices.Collect(maps.Keys(reached))
+	}
+	return all
 }
 
 // sightings are the times between which a run was created and ended, as far as
@@ -218,9 +269,6 @@ func (w *installation) sightings() sightings {
 			see(c, c.Run, c.status())
 		}
 		for id, status := range c.listed {
-			see(c, id, status)
-		}
-		for id, status := range c.steps {
 			see(c, id, status)
 		}
 	}
@@ -276,22 +324,7 @@ func (w *installation) balanceHistory(a *account, runs map[string]record, end ti
 		if to, ok = seen.ended[id]; !ok {
 			to = end
 		}
-		charged := int64(0)
-		if o.plan.flow == nil {
-			charged = w.charged(id, r)
-		}
-		add(movement{run: id, settles: true, hold: w.part(id, hold), charged: charged}, nil, from, to)
-		for _, s := range w.stepsOf(id) {
-			since := s.finished
-			if at := seen.open[s.run]; at.After(since) {
-				since = at
-			}
-			until := to
-			if at, ok := seen.ended[s.run]; ok && at.Before(until) {
-				until = at
-			}
-			add(movement{run: id, isStep: true, hold: w.part(s.run, s.held), charged: s.charged}, nil, since, until)
-		}
+		add(movement{run: id, settles: true, hold: hold, charged: w.charged(id, r)}, nil, from, to)
 	}
 	return all
 }

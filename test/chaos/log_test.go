@@ -31,7 +31,6 @@ type call struct {
 	account    *account
 	body       []byte
 	listed     map[string]string // the status of each run in a list
-	steps      map[string]string // the status of each step of the flows in a list
 	replayed   bool
 	retryAfter string
 }

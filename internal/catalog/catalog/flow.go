@@ -179,6 +179,25 @@ func (s *Snapshot) canRunSteps(a Audience, t *Tool, limit int) bool {
 	})
 }
 
+// BlockedStep returns the first step of a flow whose tool does not exist any more
+// or may not be used by the audience, although the audience may use the flow
+// itself. It returns "" if there is none.
+func (s *Snapshot) BlockedStep(a Audience, toolID string) (step string) {
+	i := slices.IndexFunc(s.tools, func(t *Tool) bool { return t.ID == toolID })
+	if i < 0 || !s.tools[i].IsFlow() || !a.CanSee(s.tools[i]) {
+		return ""
+	}
+	for _, step := range s.tools[i].Flow.Steps {
+		for _, slug := range step.ToolSlugs() {
+			named := s.bySlug[slug]
+			if named == nil || !a.CanSee(named) || !s.canRunSteps(a, named, flow.MaxDepth-1) {
+				return step.ID
+			}
+		}
+	}
+	return ""
+}
+
 // withoutPins returns the manifest of a flow without what Apply has added to it.
 // Other manifests are returned unchanged.
 func withoutPins(definition string) string {

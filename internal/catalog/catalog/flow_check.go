@@ -363,8 +363,8 @@ func (c *flowChecker) checkLengths(call *flow.Call, counts map[string]int64, pat
 		if !ok || !f.IsList() {
 			continue
 		}
-		if most, limit := source.Most(counts, lengthOf), f.Display.MaxItems; most > limit {
-			c.add(append(path, "inputs", f.Key), "takes at most %d files, but can get %d", limit, most)
+		if most := source.Most(counts, lengthOf); most > f.Display.MaxItems {
+			c.add(append(path, "inputs", f.Key), "takes at most %d files, but can get %d", f.Display.MaxItems, most)
 		}
 	}
 }

@@ -119,12 +119,19 @@ func (d *Definition) StepByID(id string) *Step {
 func (d *Definition) Tools() []string {
 	var all []string
 	for _, s := range d.Steps {
-		for _, c := range s.calls() {
-			all = append(all, c.Tool)
-		}
+		all = append(all, s.ToolSlugs()...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// ToolSlugs returns the slugs of the tools that the step can run.
+func (s *Step) ToolSlugs() []string {
+	var all []string
+	for _, c := range s.calls() {
+		all = append(all, c.Tool)
+	}
+	return all
 }
 
 // Keeps reports whether the results of a step stay in the library after the flow

@@ -51,7 +51,7 @@ type Filter struct {
 	AspectRatio string   // one of AspectRatios
 	Resolution  string   // one of Resolutions
 	Favorited   *bool
-	FlowID      string // run of a flow: only results of its steps, also intermediate ones, which are left out otherwise
+	FlowID      string    // run of a flow: only results of its steps, also intermediate ones, which are left out otherwise
 	From, Until time.Time // items created at or after From and before Until
 	OldestFirst bool      // the order of the list; otherwise the newest are first
 }

@@ -35,6 +35,19 @@ func (l *Library) DeleteItem(ctx context.Context, p principal.Principal, id stri
 	})
 }
 
+// DropIntermediate deletes the intermediate results of runs that are steps of a
+// flow. They cannot be restored.
+func DropIntermediate(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+	if len(runIDs) == 0 {
+		return nil
+	}
+	assetIDs, err := deleteIntermediate(ctx, tx, runIDs)
+	if err != nil {
+		return err
+	}
+	return releaseFiles(ctx, tx, assetIDs)
+}
+
 // RestoreItem restores a deleted item, and returns it without the inputs of its
 // run. Those who may delete an item may restore it. An item that is not deleted
 // stays unchanged. RestoreItem returns an error if the time to restore the item

@@ -193,6 +193,13 @@ func deleteResult(ctx context.Context, tx *sqldb.Tx, id string, until time.Time)
 	return assetID, err
 }
 
+// deleteIntermediate marks the intermediate results of runs as deleted, and
+// returns the IDs of their files.
+func deleteIntermediate(ctx context.Context, tx *sqldb.Tx, runIDs []string) ([]string, error) {
+	in, args := sqldb.In(runIDs, sqldb.At(tx.Now))
+	return sqldb.All(ctx, tx, `UPDATE result SET deleted = $1, note = '' WHERE deleted IS NULL AND intermediate AND run_id IN `+in+` RETURNING asset_id`, args, scanOne[string])
+}
+
 // unsearchable is a result without a text for searching, and its prompt.
 type unsearchable struct{ id, prompt string }
 

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"atelier/internal/base/dispatch"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/file/library"
 	"atelier/internal/run/flowrun"
@@ -50,6 +52,7 @@ var manifests = map[string]string{
       tool: enlarge
       for_each: {step: draft}
       max: 4
+      drop: true
       when: {field: large, is: true}
       inputs: {picture: {item: true}, factor: 4}
     - id: sheet
@@ -212,8 +215,11 @@ func TestFlowRunsItsSteps(t *testing.T) {
 		if rec.Outputs[0].Library != sheet.LibraryID {
 			s.Error("the result of the flow is not that of its last step")
 		}
-		if n := s.Count(`SELECT count(*) FROM result WHERE intermediate`); n != 4 {
-			s.Errorf("%d intermediate results, want 4", n)
+		if n := s.Count(`SELECT count(*) FROM result WHERE intermediate AND deleted IS NULL`); n != 2 {
+			s.Errorf("%d intermediate results are left, want the 2 drafts", n)
+		}
+		if n := s.Count(`SELECT count(*) FROM result WHERE intermediate AND deleted IS NOT NULL`); n != 2 {
+			s.Errorf("%d intermediate results were dropped, want the 2 enlargements", n)
 		}
 		if n := s.Count(`SELECT count(*) FROM rate_log`); n != 1 {
 			s.Errorf("the flow counts as %d creates", n)
@@ -350,10 +356,32 @@ func TestFlowRefusals(t *testing.T) {
 		blocked := generationtest.Own(poor)
 		blocked.Role.ToolsBlocked = []string{s.Tool("collage").ID}
 		d.Principal = blocked
-		if _, err := s.Runs.CreateRun(s.Context(), d); err == nil {
-			s.Error("a flow ran although its person may not use one of its tools")
+		if _, err := s.Runs.CreateRun(s.Context(), d); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "step sheet") {
+			s.Errorf("without permission for a step: %v", err)
+		}
+		s.remove("collage")
+		d.Principal = generationtest.Own(poor)
+		if _, err := s.Runs.CreateRun(s.Context(), d); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "step sheet") {
+			s.Errorf("after a tool of the flow was removed: %v", err)
 		}
 	})
+}
+
+// remove removes a tool from the catalog, although flows name it.
+func (s *studio) remove(slug string) {
+	s.Helper()
+	files := fstest.MapFS{}
+	for one, text := range manifests {
+		if one != slug {
+			files[one+".yaml"] = &fstest.MapFile{Data: []byte("name: " + one + "\n" + text)}
+		}
+	}
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files})
+	s.OK(err)
+	_, err = catalog.Apply(s.Context(), s.DB, set)
+	s.OK(err)
+	_, err = s.Catalog.RefreshSnapshot(s.Context())
+	s.OK(err)
 }
 
 func with(all map[string]string, slug, text string) map[string]string {
@@ -396,7 +424,9 @@ func TestRecordOfFlow(t *testing.T) {
 		if rec.Revision <= revision {
 			s.Error("the revision of the flow did not grow")
 		}
-		revisions := dbtest.Get(s.Fixture, func(tx *sqldb.Tx) ([]run.Revision, error) { return run.PendingRevisions(s.Context(), tx, []string{anna}) })
+		revisions := dbtest.Get(s.Fixture, func(tx *sqldb.Tx) ([]run.Revision, error) {
+			return run.PendingRevisions(s.Context(), tx, []string{anna})
+		})
 		if len(revisions) != 1 || revisions[0].Number != rec.Revision {
 			s.Errorf("revisions = %v, want that of the flow, %d", revisions, rec.Revision)
 		}

@@ -28,6 +28,7 @@ type Outcome struct {
 	ErrorText string         // message for people; set for failed runs
 	Results   []StoredResult // set for succeeded runs of tools
 	Delivered []run.FlowStep // runs whose results are those of a succeeded flow
+	Dropped   []string       // runs whose intermediate results a succeeded flow deletes
 	Took      time.Duration  // duration of the successful attempt
 }
 
@@ -118,6 +119,9 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 		}
 	}
 	if err := s.Settings.Storage.ChargeAccount(ctx, tx, r.AccountID, stored); err != nil {
+		return err
+	}
+	if err := library.DropIntermediate(ctx, tx, e.Dropped); err != nil {
 		return err
 	}
 	tokens, allowance, err := ledger.Settle(ctx, tx, r.AccountID, r.ID, hold, charge)

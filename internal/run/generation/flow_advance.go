@@ -319,6 +319,11 @@ func (f *flowRun) decide() *Outcome {
 	for _, key := range f.plan.Makers {
 		end.Delivered = append(end.Delivered, f.steps[key])
 	}
+	for _, step := range f.steps {
+		if !f.tool.Flow.Keeps(step.Step) && !step.Reused && step.Run.State == run.Succeeded {
+			end.Dropped = append(end.Dropped, step.Run.ID)
+		}
+	}
 	return end
 }
 

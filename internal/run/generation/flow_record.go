@@ -193,4 +193,3 @@ func failureJSON(r run.Run) *FailureJSON {
 		Details:   map[string]any{},
 	}
 }
-

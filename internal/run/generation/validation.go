@@ -56,8 +56,13 @@ type validator struct {
 // checkDraft validates a draft against its tool. If pricing is set, required
 // inputs may be missing.
 func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
-	tool, ok := v.catalog.CurrentSnapshot().ViewFor(AudienceOf(d.Principal)).ToolByID(d.ToolID)
+	snapshot := v.catalog.CurrentSnapshot()
+	audience := AudienceOf(d.Principal)
+	tool, ok := snapshot.ViewFor(audience).ToolByID(d.ToolID)
 	if !ok {
+		if step := snapshot.BlockedStep(audience, d.ToolID); step != "" {
+			return checkedDraft{}, errBlockedStep(step)
+		}
 		return checkedDraft{}, errNoTool
 	}
 	if d.ToolHash != tool.Hash {
@@ -122,6 +127,10 @@ func (v validator) completeDraft(ctx context.Context, a *checkedDraft, numResult
 }
 
 var errNoTool = fault.New(fault.NotFound, "There is no such tool.")
+
+func errBlockedStep(step string) error {
+	return fault.New(fault.Forbidden, fmt.Sprintf("The step %s of this flow uses a tool that you may not use, or that no longer exists.", step)).With("reason", "permission").With("step", step)
+}
 
 func errStaleTool(live string) error {
 	return fault.New(fault.ToolSchemaStale, "The tool has changed since you read it. Read it again.").With("expected_tool_fields_hash", live)

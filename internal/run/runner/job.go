@@ -167,10 +167,11 @@ func (r *Runner) tryOnce(ctx context.Context, p *slotPool, j *job, try int, out 
 	if r.Memory != nil {
 		task.Memory = func(ctx context.Context, bytes int64) (func(), error) { return r.reserveMemory(ctx, j, out, bytes) }
 	}
+	var mark []byte
 	if task.Values, task.Files, err = r.loadInputs(ctx, j); err != nil {
 		err = wrapAccident("read the inputs", err)
-	} else {
-		out.expectResults(media.Type(tool.Output.Type), r.provenanceMark(p, j, tool))
+	} else if mark, err = r.provenanceMark(ctx, p, j, tool); err == nil {
+		out.expectResults(media.Type(tool.Output.Type), mark)
 		err = callEngine(ctx, p.Engine, task, out)
 	}
 	switch {
@@ -186,9 +187,9 @@ func (r *Runner) tryOnce(ctx context.Context, p *slotPool, j *job, try int, out 
 
 // provenanceMark returns the statement of origin to embed in results, as an XMP
 // packet. It returns nil if statements are turned off.
-func (r *Runner) provenanceMark(p *slotPool, j *job, tool *catalog.Tool) []byte {
+func (r *Runner) provenanceMark(ctx context.Context, p *slotPool, j *job, tool *catalog.Tool) ([]byte, error) {
 	if !r.Provenance {
-		return nil
+		return nil, nil
 	}
 	s := provenance.Statement{
 		Tool:      tool.Name,
@@ -204,7 +205,10 @@ func (r *Runner) provenanceMark(p *slotPool, j *job, tool *catalog.Tool) []byte 
 	if r.Prompts {
 		s.Prompt = j.run.Prompt
 	}
-	return s.XMPPacket()
+	if err := r.Runs.FlowHistory(ctx, j.run, &s); err != nil {
+		return nil, wrapAccident("read the steps of the flow", err)
+	}
+	return s.XMPPacket(), nil
 }
 
 // wrapAccident wraps an internal error. If the database or the blob store is
