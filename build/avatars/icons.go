@@ -38,6 +38,10 @@ var icons = map[string]icon{
 	"speech":   {52, speech},
 	"tune":     {38, tune},
 	"waveform": {66, waveform},
+	// Flows: several tools as one.
+	"film-with-music": {26, filmWithMusic},
+	"product-sheet":   {182, productSheet},
+	"sketch-to-print": {308, sketchToPrint},
 }
 
 const middle = side / 2
@@ -282,4 +286,47 @@ func waveform(c *canvas) {
 		}
 		c.paint(line(15, point{x, middle - h/2}, point{x, middle + h/2}), t)
 	}
+}
+
+// chain draws the steps of a flow: two small discs, joined by a line to what
+// the flow makes.
+func chain(c *canvas) {
+	c.glaze(line(10, point{60, 196}, point{60, 60}, point{104, 60}), c.light, 0.8)
+	c.paint(disc(60, 196, 20), c.light)
+	c.paint(disc(60, 128, 20), c.light)
+}
+
+func filmWithMusic(c *canvas) {
+	chain(c)
+	c.clear(box(152, 84, 136, 96, 24))
+	c.paint(box(152, 84, 126, 86, 18), c.white)
+	c.paint(play(154, 84, 44), c.deep)
+	head := func(x, y float64) shape { return turned(ellipse(x, y, 19, 14), x, y, -22) }
+	c.paint(line(9, point{142, 150}, point{142, 196}), c.white)
+	c.paint(line(9, point{198, 140}, point{198, 186}), c.white)
+	c.paint(polygon(5, point{142, 146}, point{198, 134}, point{198, 149}, point{142, 161}), c.white)
+	c.paint(head(128, 198), c.white)
+	c.paint(head(184, 188), c.white)
+}
+
+func productSheet(c *canvas) {
+	chain(c)
+	c.clear(box(154, 132, 130, 164, 24))
+	c.paint(box(154, 132, 120, 154, 18), c.white)
+	c.paint(line(9, point{126, 80}, point{182, 80}), c.light)
+	for i := range 4 {
+		t := c.light
+		if i == 0 || i == 3 {
+			t = c.deep
+		}
+		c.paint(disc(130+48*float64(i%2), 120+48*float64(i/2), 17), t)
+	}
+}
+
+func sketchToPrint(c *canvas) {
+	chain(c)
+	c.paint(outline(box(152, 140, 128, 150, 20), 13), c.light)
+	body, lead := pencil(point{118, 182}, 84)
+	c.paint(body, c.white)
+	c.paint(lead, c.white)
 }
