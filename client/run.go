@@ -37,6 +37,9 @@ type RunRequest struct {
 	Metadata map[string]any
 	// Plugin is the calling app, shown in reports.
 	Plugin string
+	// RetryOf is an earlier run of the same flow, or "". Its finished steps with
+	// the same inputs are taken over and cost nothing again.
+	RetryOf string
 	// Key is the idempotency key. "" lets Create make one, which it keeps over
 	// its retries. Set it to repeat a Create after the end of the program: the
 	// same request with the same key is the same run for 24 hours.
@@ -240,6 +243,9 @@ func (g *RunsCalls) prepareDraft(ctx context.Context, r RunRequest) (*preparedDr
 	}
 	if r.Plugin != "" {
 		d.body.Plugin = &r.Plugin
+	}
+	if r.RetryOf != "" {
+		d.body.RetryOf = &r.RetryOf
 	}
 	var err error
 	if r.Metadata != nil {

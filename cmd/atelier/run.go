@@ -31,6 +31,7 @@ type runCmd struct {
 	Parallel int      `help:"Number of runs side by side." default:"4" placeholder:"N"`
 	Out      string   `help:"Folder for the results." default:"." placeholder:"DIR"`
 	As       string   `help:"Name of the result files without extension (default: the tool's name)." placeholder:"NAME"`
+	RetryOf  string   `help:"Earlier run of the same flow: its finished steps with the same inputs are taken over." placeholder:"ID"`
 	Webhook  string   `help:"Address that receives an event when a run has ended." placeholder:"URL"`
 	Detach   bool     `help:"Start the runs and print their ids; do not wait." xor:"how"`
 	Price    bool     `help:"Print the price and start nothing." xor:"how"`

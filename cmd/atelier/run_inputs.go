@@ -109,6 +109,7 @@ func (c runCmd) combine(tool *client.ToolDetail, keys []string, values map[strin
 				Inputs:     inputs,
 				Results:    int64(c.Results),
 				WebhookURL: c.Webhook,
+				RetryOf:    c.RetryOf,
 				Key:        client.NewKey(),
 			})
 		}

@@ -122,6 +122,9 @@ func (c runsShowCmd) describeRun(p *program, r *client.RunRecord) error {
 	if r.Webhook != nil {
 		rows = append(rows, []string{"webhook", fmt.Sprintf("%s after %s", r.Webhook.State, countNoun(int(r.Webhook.Attempts), "attempt", "attempts"))})
 	}
+	for _, s := range r.Steps {
+		rows = append(rows, []string{"step", describeStep(s)})
+	}
 	for _, o := range r.Outputs {
 		rows = append(rows, []string{"result", fmt.Sprintf("%s (%s, %s)", o.ID, o.MimeType, showBytes(o.SizeBytes))})
 	}
@@ -129,6 +132,25 @@ func (c runsShowCmd) describeRun(p *program, r *client.RunRecord) error {
 		rows[i][1] = cleanText(rows[i][1])
 	}
 	return p.printFields(rows)
+}
+
+// describeStep returns a run of a step of a flow as one line.
+func describeStep(s client.GenerationStep) string {
+	name := s.Step
+	if s.Item > 0 {
+		name += fmt.Sprintf(" (item %d)", s.Item+1)
+	}
+	if s.Otherwise {
+		name += ", otherwise"
+	}
+	status := string(s.Status)
+	if s.Stage != nil {
+		status = string(*s.Stage)
+	}
+	if s.Reused {
+		status += ", taken over"
+	}
+	return fmt.Sprintf("%s: %s, %s, %s, run %s", name, showOptional(s.ToolName), status, countNoun(int(s.TokensCharged), "token", "tokens"), s.RequestID)
 }
 
 // describeInputs returns the inputs of a run as words for a command line.

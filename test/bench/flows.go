@@ -113,27 +113,22 @@ func (b *bench) compareFlows(s *server, people []member, where string) error {
 	if err != nil {
 		return err
 	}
-	var flows, chains []func() error
-	for i, t := range s.creates(people, j) {
-		f, err := follow(t)
-		if err != nil {
-			return err
-		}
-		defer f.close()
-		flows = append(flows, func() error {
-			_, _, err := f.run()
-			return err
-		})
-		chains = append(chains, func() error { return runChain(f, s.creates(people[i:i+1], single)[0], single, flowSteps) })
+	runFlow := func(f *follower, _ target) error {
+		_, _, err := f.run()
+		return err
 	}
+	runSeparate := func(f *follower, t target) error { return runChain(f, t, single, flowSteps) }
+	flows := s.creates(people, j)
+	separate := s.creates(people, single)
 	for _, c := range []struct {
 		name string
-		do   func() error
+		all  []target
+		do   func(*follower, target) error
 	}{
-		{fmt.Sprintf("create to the event done of a flow of %d steps that do nothing (%s)", flowSteps, where), flows[0]},
-		{fmt.Sprintf("first create to the last event done of %d runs of the same tool, each with the result before", flowSteps), chains[0]},
+		{fmt.Sprintf("create to the event done of a flow of %d steps that do nothing (%s)", flowSteps, where), flows, runFlow},
+		{fmt.Sprintf("first create to the last event done of %d runs of the same tool, each with the result before", flowSteps), separate, runSeparate},
 	} {
-		took, err := timeEach(c.do, latencyRuns)
+		took, err := timeEach(c.all[0], latencyRuns, c.do)
 		if err != nil {
 			return err
 		}
@@ -141,8 +136,8 @@ func (b *bench) compareFlows(s *server, people []member, where string) error {
 	}
 	for _, n := range []int{1, connections} {
 		at := fmt.Sprintf("%d at a time (%s)", n, where)
-		a := side{fmt.Sprintf("flows of %d steps that do nothing, %s", flowSteps, at), together(flows[:n])}
-		base := side{fmt.Sprintf("the same as %d separate runs, each with the result before", flowSteps), together(chains[:n])}
+		a := side{fmt.Sprintf("flows of %d steps that do nothing, %s", flowSteps, at), together(flows[:n], runFlow)}
+		base := side{fmt.Sprintf("the same as %d separate runs, each with the result before", flowSteps), together(separate[:n], runSeparate)}
 		if err := b.compare("flows/s", a, base, 0); err != nil {
 			return err
 		}
@@ -171,30 +166,42 @@ func runChain(f *follower, t target, j job, n int) error {
 	return nil
 }
 
-// timeEach returns how long each of n calls took.
-func timeEach(do func() error, n int) ([]time.Duration, error) {
-	all := make([]time.Duration, n)
-	for i := range all {
+// timeEach returns how long each of n calls took, after a few that prepare
+// statements.
+func timeEach(t target, n int, do func(*follower, target) error) ([]time.Duration, error) {
+	const first = 20
+	f, err := follow(t)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	var all []time.Duration
+	for range first + n {
 		start := time.Now()
-		if err := do(); err != nil {
+		if err := do(f, t); err != nil {
 			return nil, err
 		}
-		all[i] = time.Since(start)
+		all = append(all, time.Since(start))
 	}
-	return all, nil
+	return all[first:], nil
 }
 
-// together has each of the functions called again and again at the same time,
-// and says how often a second.
-func together(all []func() error) func(time.Duration) (float64, error) {
+// together has a client for each of the targets do something again and again at
+// the same time, and says how often a second.
+func together(all []target, do func(*follower, target) error) func(time.Duration) (float64, error) {
 	return func(span time.Duration) (float64, error) {
 		var group errgroup.Group
 		var n atomic.Int64
 		start := time.Now()
-		for _, do := range all {
+		for _, t := range all {
 			group.Go(func() error {
+				f, err := follow(t) // the server closes connections that wait for the other side
+				if err != nil {
+					return err
+				}
+				defer f.close()
 				for time.Since(start) < span {
-					if err := do(); err != nil {
+					if err := do(f, t); err != nil {
 						return err
 					}
 					n.Add(1)

@@ -47,6 +47,7 @@ type plan struct {
 	fails     bool
 	webhook   bool
 	echoes    bool // the first result is the file that came with the order
+	brief     bool // its engine never takes long
 	flow      *flowPlan
 }
 
@@ -231,7 +232,7 @@ func (c *client) order() *order {
 	if c.chance.IntN(4) > 0 {
 		o.key = "key-" + o.id
 	}
-	o.plan = plan{results: 1 + c.chance.IntN(3), webhook: c.chance.IntN(2) == 0}
+	o.plan = plan{results: 1 + c.chance.IntN(3), webhook: c.chance.IntN(2) == 0 && !c.w.noEvents}
 	if c.chance.IntN(100) < c.w.flowShare {
 		c.flowOrder(o)
 		return o
@@ -271,7 +272,7 @@ func (c *client) order() *order {
 func (c *client) script(p plan) string {
 	steps := []string{fmt.Sprintf(`{"count_to": %q}`, c.w.count)}
 	slow := c.chance.IntN(3) > 0
-	if c.chance.IntN(4) == 0 { // long enough to be cancelled, or to outlive its worker
+	if !p.brief && c.chance.IntN(4) == 0 { // long enough to be cancelled, or to outlive its worker
 		steps = append(steps, fmt.Sprintf(`{"wait": %q}`, between(c.chance, time.Second, 3*time.Second)))
 	}
 	for i := range p.delivered {

@@ -87,7 +87,8 @@ type installation struct {
 	flows    map[string]version // by name
 	log      log
 
-	flowShare int // hundredths of the orders that are flows
+	flowShare int  // hundredths of the orders that are flows
+	noEvents  bool // no order has a receiver of events
 
 	// What stands between the parts. With SQLite, the database and the files are
 	// on a small disk; with PostgreSQL, the files are in an S3 bucket, and the

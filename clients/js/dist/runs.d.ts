@@ -24,6 +24,8 @@ export interface RunRequest {
     metadata?: Record<string, unknown>;
     /** The calling app, shown in reports. */
     plugin?: string;
+    /** An earlier run of the same flow: its finished steps with the same inputs are taken over. */
+    retry_of?: string;
 }
 /** RunEvent is an event of a run's stream. */
 export type RunEvent = ServerEvent<'status', Run> | ServerEvent<'progress', Schemas['GenerationProgress']> | ServerEvent<'preview', Schemas['GenerationPreview']> | ServerEvent<'done', Run>;

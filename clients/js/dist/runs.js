@@ -214,6 +214,7 @@ function splitFiles(request, tool, dropFiles) {
         webhook_url: request.webhook_url,
         metadata: request.metadata,
         plugin: request.plugin,
+        retry_of: request.retry_of,
     };
     return { payload: payload, files };
 }

@@ -37,6 +37,8 @@ export interface RunRequest {
   metadata?: Record<string, unknown>;
   /** The calling app, shown in reports. */
   plugin?: string;
+  /** An earlier run of the same flow: its finished steps with the same inputs are taken over. */
+  retry_of?: string;
 }
 
 /** RunEvent is an event of a run's stream. */
@@ -283,6 +285,7 @@ function splitFiles(
     webhook_url: request.webhook_url,
     metadata: request.metadata,
     plugin: request.plugin,
+    retry_of: request.retry_of,
   };
   return { payload: payload as Schemas['CreateGenerationRequest'], files };
 }

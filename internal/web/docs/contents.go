@@ -16,7 +16,7 @@ var contents = []section{
 	{"Guides", []string{"generate", "files", "events", "webhooks", "devices", "boards", "companies", "budgets", "reports", "scim"}},
 	{"Command line and clients", []string{"cli", "clients", "openai-clients", "assistants", "oauth"}},
 	{"Tools and engines", []string{
-		"tools", "engines", "import", "builtin", "sketch", "comfyui", "cog", "openai", "a1111", "replicate", "fal", "exec",
+		"tools", "flows", "engines", "import", "builtin", "sketch", "comfyui", "cog", "openai", "a1111", "replicate", "fal", "exec",
 	}},
 	{"Operating", []string{"install", "operating", "nodes", "pools", "scaling", "monitoring", "storage", "move", "people", "operators", "upgrade"}},
 	{"Reference", []string{"errors", "security"}},

@@ -109,6 +109,7 @@ class Runs(calls.RunsCalls):
         webhook_url: Optional[str] = None,
         metadata: Optional[Mapping[str, Any]] = None,
         plugin: Optional[str] = None,
+        retry_of: Optional[str] = None,
         tool_fields_hash: Optional[str] = None,
         team_id: Optional[str] = None,
         idempotency_key: Optional[str] = None,
@@ -117,7 +118,8 @@ class Runs(calls.RunsCalls):
 
         Inputs that are a `Path`, bytes or a binary file are sent along. Without `tool_fields_hash`
         the run uses the tool as it is now; with it, give the tool's id. A key that you give and
-        store yourself keeps the promise over the end of your process too.
+        store yourself keeps the promise over the end of your process too. `retry_of` is an earlier
+        run of the same flow, whose finished steps with the same inputs are taken over.
         """
         values, sources = in_thread(split_files, inputs or {})
         key = idempotency_key or new_key()
@@ -129,6 +131,7 @@ class Runs(calls.RunsCalls):
             "webhook_url": webhook_url,
             "metadata": metadata,
             "plugin": plugin,
+            "retry_of": retry_of,
         }
         place = (tool, team_id or "")
         repeated = False
