@@ -60,7 +60,9 @@ func (c lintCmd) Run(p *program) error {
 		if c.OpenAI {
 			printEndpoints(p.stdout, openAIRows(set))
 		}
-		printFlows(p.stdout, flowRows(set))
+		if len(problems) == 0 {
+			printFlows(p.stdout, flowRows(set))
+		}
 		err = p.printProblems(problems, countTools(own, shipped, len(from) > 1)+", no problems")
 	}
 	return problemsAsError(err, problems)

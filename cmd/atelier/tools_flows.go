@@ -14,7 +14,8 @@ type flowRow struct {
 	Price  string `json:"price"` // how the tokens are computed
 }
 
-// flowRows returns a row for each flow of a set.
+// flowRows returns a row for each flow in the operator's folder or, if a set has
+// no tool of the operator, for each shipped one.
 func flowRows(set *catalog.Set) []flowRow {
 	tools := map[string]*catalog.Tool{}
 	for slug, t := range set.AllTools() {
@@ -22,7 +23,8 @@ func flowRows(set *catalog.Set) []flowRow {
 	}
 	all := []flowRow{}
 	for slug, t := range set.AllTools() {
-		if !t.IsFlow() {
+		isShipped := set.SourceOf(slug) == catalog.Builtin && set.LenOf(catalog.Directory) > 0
+		if !t.IsFlow() || isShipped {
 			continue
 		}
 		bounds := t.FlowBounds(nil, func(slug, _ string) *catalog.Tool { return tools[slug] })

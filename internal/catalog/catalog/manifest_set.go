@@ -148,6 +148,9 @@ func (s *Set) LenOf(source Source) (n int) {
 	return n
 }
 
+// SourceOf returns where the manifest of a tool of the set comes from.
+func (s *Set) SourceOf(slug string) Source { return s.tools[slug].source }
+
 // AllTools returns the tools of the set by slug, in the order of the slugs.
 // They contain only the data of their manifests.
 func (s *Set) AllTools() iter.Seq2[string, *Tool] {
