@@ -48,7 +48,8 @@ func Run(ctx context.Context, o Options) error {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	b.server.AddReceivingMiddleware(b.passMethods)
-	return b.server.Run(ctx, &mcp.IOTransport{Reader: o.In, Writer: o.Out})
+	ends := newPending(ctx, o.In, o.Out)
+	return b.server.Run(ctx, &mcp.IOTransport{Reader: ends, Writer: ends})
 }
 
 // connect returns the connection to the service, and makes one if there is none.
