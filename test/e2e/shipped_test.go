@@ -15,7 +15,7 @@ import (
 var kinds = map[string]string{".png": "png", ".jpg": "mjpeg", ".gif": "gif", ".wav": "pcm_s16le", ".mp4": "h264"}
 
 // learned are the tools whose results come from a model.
-var learned = map[string]bool{"sketch": true, "sketch-from-picture": true, "upscale-art": true}
+var learned = map[string]bool{"sketch": true, "sketch-from-picture": true, "upscale-art": true, "sketch-to-print": true}
 
 // gallery gives the commands of the README's gallery, as words.
 func gallery(t *testing.T) [][]string {

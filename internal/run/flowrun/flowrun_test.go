@@ -328,6 +328,9 @@ func TestFlowInFlow(t *testing.T) {
 		if rec.State != run.Succeeded || len(rec.Outputs) != 1 {
 			s.Fatalf("flow = %s %q: %s", rec.State, rec.ErrorText, s.steps(r.ID))
 		}
+		if rec.TokensCharged != 9 || rec.Steps[0].Run.TokensCharged != 6 || rec.Started.IsZero() {
+			s.Errorf("the flow cost %d, the flow in it %d; started %v", rec.TokensCharged, rec.Steps[0].Run.TokensCharged, rec.Started)
+		}
 		s.wantBalance(anna, 100-9, 0)
 	})
 }

@@ -6,26 +6,29 @@ import (
 	"slices"
 
 	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/provenance"
 	"atelier/internal/run/run"
 )
 
 // FlowHistory adds to the statement of origin of a run that is a step of a flow:
 // the flow, and the steps whose results it uses, directly or through other
-// steps. It adds nothing for other runs.
-func (s *Service) FlowHistory(ctx context.Context, r run.Run, statement *provenance.Statement) error {
+// steps. It adds nothing for other runs. The result counts as made by a trained
+// model if one of these steps used one, which isTrained reports.
+func (s *Service) FlowHistory(ctx context.Context, r run.Run, statement *provenance.Statement, isTrained func(*catalog.Tool) bool) error {
 	if r.ParentID == "" {
 		return nil
 	}
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		r := r
+		h := flowHistory{service: s, tx: tx, isTrained: isTrained}
 		statement.Steps = nil
 		for r.ParentID != "" {
 			parent, err := run.GetUnscoped(ctx, tx, r.ParentID)
 			if err != nil {
 				return err
 			}
-			earlier, err := s.stepsBefore(ctx, tx, parent, r.ID)
+			earlier, err := h.stepsBefore(ctx, parent, r.ID)
 			if err != nil {
 				return err
 			}
@@ -34,21 +37,30 @@ func (s *Service) FlowHistory(ctx context.Context, r run.Run, statement *provena
 			statement.FlowRequestID = parent.ID
 			r = parent
 		}
+		statement.Trained = statement.Trained || h.trained
 		return nil
 	})
 }
 
+// flowHistory collects the steps that led to a result.
+type flowHistory struct {
+	service   *Service
+	tx        *sqldb.Tx
+	isTrained func(*catalog.Tool) bool
+	trained   bool // one of the steps used a trained model
+}
+
 // stepsBefore returns the runs of a flow whose results a run of one of its steps
 // uses. The steps of flows among them are named instead of the flows.
-func (s *Service) stepsBefore(ctx context.Context, tx *sqldb.Tx, flow run.Run, runID string) ([]provenance.Step, error) {
-	tool, err := s.Catalog.ToolVersion(ctx, flow.ToolHash)
+func (h *flowHistory) stepsBefore(ctx context.Context, flow run.Run, runID string) ([]provenance.Step, error) {
+	tool, err := h.service.Catalog.ToolVersion(ctx, flow.ToolHash)
 	if err != nil {
 		return nil, err
 	}
 	if !tool.IsFlow() {
 		return nil, fmt.Errorf("version %s of the tool of flow %s is no flow", flow.ToolHash, flow.ID)
 	}
-	steps, err := run.FlowSteps(ctx, tx, flow.ID)
+	steps, err := run.FlowSteps(ctx, h.tx, flow.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +74,7 @@ func (s *Service) stepsBefore(ctx context.Context, tx *sqldb.Tx, flow run.Run, r
 		if step.Run.State != run.Succeeded || !slices.Contains(needed, step.Step) {
 			continue
 		}
-		inner, err := s.describeStep(ctx, tx, step)
+		inner, err := h.describeStep(ctx, step)
 		if err != nil {
 			return nil, err
 		}
@@ -71,16 +83,21 @@ func (s *Service) stepsBefore(ctx context.Context, tx *sqldb.Tx, flow run.Run, r
 	return all, nil
 }
 
-func (s *Service) describeStep(ctx context.Context, tx *sqldb.Tx, step run.FlowStep) ([]provenance.Step, error) {
+func (h *flowHistory) describeStep(ctx context.Context, step run.FlowStep) ([]provenance.Step, error) {
 	if !step.Run.IsFlow() {
+		tool, err := h.service.Catalog.ToolVersion(ctx, step.Run.ToolHash)
+		if err != nil {
+			return nil, err
+		}
+		h.trained = h.trained || h.isTrained(tool)
 		return []provenance.Step{{
 			Name:      step.Step,
-			Tool:      s.Catalog.CurrentSnapshot().ToolName(step.Run.ToolID),
+			Tool:      h.service.Catalog.CurrentSnapshot().ToolName(step.Run.ToolID),
 			RequestID: step.Run.ID,
 			Seed:      uint32(step.Run.Seed),
 		}}, nil
 	}
-	inner, err := run.FlowSteps(ctx, tx, step.Run.ID)
+	inner, err := run.FlowSteps(ctx, h.tx, step.Run.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +106,7 @@ func (s *Service) describeStep(ctx context.Context, tx *sqldb.Tx, step run.FlowS
 		if one.Run.State != run.Succeeded {
 			continue
 		}
-		steps, err := s.describeStep(ctx, tx, one)
+		steps, err := h.describeStep(ctx, one)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package generation
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -26,55 +27,86 @@ func (s *Service) addSteps(ctx context.Context, tx *sqldb.Tx, all []Record) erro
 			ids = append(ids, rec.ID)
 		}
 	}
-	steps, err := run.FlowSteps(ctx, tx, ids...)
-	if err != nil || len(ids) == 0 {
+	if len(ids) == 0 {
+		return nil
+	}
+	steps, err := readStepTree(ctx, tx, ids)
+	if err != nil {
 		return err
 	}
-	var every []run.FlowStep
-	for _, some := range steps {
-		every = append(every, some...)
+	var shown []run.FlowStep
+	for _, id := range ids {
+		shown = append(shown, steps[id]...)
 	}
-	outputs, err := resultsOfSteps(ctx, tx, every)
+	outputs, err := resultsOfSteps(ctx, tx, shown)
 	if err != nil {
 		return err
 	}
 	snapshot := s.Catalog.CurrentSnapshot()
 	for i := range all {
 		rec := &all[i]
+		if !rec.IsFlow() {
+			continue
+		}
+		rec.PreviewRun = sumSteps(&rec.Run, steps)
 		for _, step := range steps[rec.ID] {
+			sumSteps(&step.Run, steps)
 			rec.Steps = append(rec.Steps, StepRecord{FlowStep: step, ToolName: snapshot.ToolName(step.Run.ToolID), Outputs: outputs[step.Run.ID]})
 		}
-		if rec.IsFlow() {
-			rec.sumSteps()
+		if rec.State.IsEnded() {
+			continue
 		}
-		if rec.IsFlow() && !rec.State.IsEnded() {
-			if err := s.addProgress(ctx, rec); err != nil {
-				return err
-			}
+		if err := s.addProgress(ctx, rec); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// sumSteps derives the revision, the start, the preview and the price of a flow
-// from its steps. The revision is that of run.PendingRevisions.
-func (rec *Record) sumSteps() {
-	for _, step := range rec.Steps {
+// readStepTree returns the runs of the steps of flows, and of the flows among
+// them, by the id of the flow.
+func readStepTree(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string][]run.FlowStep, error) {
+	all := map[string][]run.FlowStep{}
+	for len(ids) > 0 {
+		some, err := run.FlowSteps(ctx, tx, ids...)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, some)
+		ids = nil
+		for _, steps := range some {
+			for _, step := range steps {
+				if step.Run.IsFlow() {
+					ids = append(ids, step.Run.ID)
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// sumSteps adds to a flow the revisions, the start and the price of its steps.
+// It returns the run whose preview is shown. It changes no other run.
+func sumSteps(r *run.Run, all map[string][]run.FlowStep) (previewRun string) {
+	previewRun = r.ID
+	for _, step := range all[r.ID] {
 		if step.Reused {
 			continue
 		}
-		r := step.Run
-		rec.Revision += r.Revision
-		rec.TokensCharged += r.TokensCharged
-		rec.AllowanceUsed += r.AllowanceUsed
-		if !r.Started.IsZero() && (rec.Started.IsZero() || r.Started.Before(rec.Started)) {
-			rec.Started = r.Started
+		one := step.Run
+		preview := sumSteps(&one, all)
+		r.Revision += one.Revision
+		r.TokensCharged += one.TokensCharged
+		r.AllowanceUsed += one.AllowanceUsed
+		if !one.Started.IsZero() && (r.Started.IsZero() || one.Started.Before(r.Started)) {
+			r.Started = one.Started
 		}
-		if r.Preview != "" {
-			rec.Preview = r.Preview
-			rec.PreviewRun = r.ID
+		if one.Preview != "" {
+			r.Preview = one.Preview
+			previewRun = preview
 		}
 	}
+	return previewRun
 }
 
 // addProgress derives the progress of a flow from its steps, by the usual

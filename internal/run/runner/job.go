@@ -170,7 +170,7 @@ func (r *Runner) tryOnce(ctx context.Context, p *slotPool, j *job, try int, out 
 	var mark []byte
 	if task.Values, task.Files, err = r.loadInputs(ctx, j); err != nil {
 		err = wrapAccident("read the inputs", err)
-	} else if mark, err = r.provenanceMark(ctx, p, j, tool); err == nil {
+	} else if mark, err = r.provenanceMark(ctx, j, tool); err == nil {
 		out.expectResults(media.Type(tool.Output.Type), mark)
 		err = callEngine(ctx, p.Engine, task, out)
 	}
@@ -187,7 +187,7 @@ func (r *Runner) tryOnce(ctx context.Context, p *slotPool, j *job, try int, out 
 
 // provenanceMark returns the statement of origin to embed in results, as an XMP
 // packet. It returns nil if statements are turned off.
-func (r *Runner) provenanceMark(ctx context.Context, p *slotPool, j *job, tool *catalog.Tool) ([]byte, error) {
+func (r *Runner) provenanceMark(ctx context.Context, j *job, tool *catalog.Tool) ([]byte, error) {
 	if !r.Provenance {
 		return nil, nil
 	}
@@ -197,18 +197,25 @@ func (r *Runner) provenanceMark(ctx context.Context, p *slotPool, j *job, tool *
 		RequestID: j.run.ID,
 		Seed:      uint32(j.run.Seed),
 		Created:   j.run.Created,
-		Trained:   p.Trained,
-	}
-	if tool.Output.Origin != "" {
-		s.Trained = tool.Output.Origin == catalog.Trained
+		Trained:   r.isTrained(tool),
 	}
 	if r.Prompts {
 		s.Prompt = j.run.Prompt
 	}
-	if err := r.Runs.FlowHistory(ctx, j.run, &s); err != nil {
+	if err := r.Runs.FlowHistory(ctx, j.run, &s, r.isTrained); err != nil {
 		return nil, wrapAccident("read the steps of the flow", err)
 	}
 	return s.XMPPacket(), nil
+}
+
+// isTrained reports whether the results of a tool are made by a trained model. If
+// neither the manifest says so nor this node has the engine, they count as such.
+func (r *Runner) isTrained(t *catalog.Tool) bool {
+	if t.Output.Origin != "" {
+		return t.Output.Origin == catalog.Trained
+	}
+	p := r.slotPools[t.Engine.Name]
+	return p == nil || p.Trained
 }
 
 // wrapAccident wraps an internal error. If the database or the blob store is
