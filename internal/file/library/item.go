@@ -79,9 +79,6 @@ func (f Filter) normalize(p principal.Principal) (_ Filter, isEmpty bool, err er
 		f.ToolIDs = slices.DeleteFunc(slices.Clone(f.ToolIDs), func(id string) bool { return !ids.Valid(id) })
 		isEmpty = len(f.ToolIDs) == 0
 	}
-	if f.FlowID != "" && !validUUID(f.FlowID) {
-		isEmpty = true
-	}
 	return f, isEmpty || len(p.AccountIDs()) == 0, nil
 }
 

@@ -54,7 +54,7 @@ func (h *Handler) readFilter(call *rest.Call) (filter library.Filter, scope stri
 		Type:        rest.ReadMedium(p),
 		AspectRatio: p.ReadText("aspect_ratio"),
 		Resolution:  p.ReadText("resolution"),
-		FlowID:      p.ReadText("flow_request_id"),
+		FlowID:      p.ReadUUID("flow_request_id"),
 		Favorited:   p.ReadBool("favorited"),
 		From:        p.ReadTime("start_utc"),
 		Until:       p.ReadTime("end_utc"),

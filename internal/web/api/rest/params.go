@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/web/api/wire"
@@ -104,6 +106,17 @@ func ReadMedium(p *Params) string {
 func (p *Params) ReadID(name string) string {
 	id := p.ReadText(name)
 	if id != "" && !ids.Valid(id) {
+		p.AddProblem(name, "Must be a valid id.")
+		return ""
+	}
+	return id
+}
+
+// ReadUUID returns the value of a parameter that is the id of a run. It returns
+// "" if the parameter is absent or invalid.
+func (p *Params) ReadUUID(name string) string {
+	id := p.ReadText(name)
+	if u, err := uuid.Parse(id); id != "" && (err != nil || u.String() != id) {
 		p.AddProblem(name, "Must be a valid id.")
 		return ""
 	}
