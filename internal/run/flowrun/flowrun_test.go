@@ -335,6 +335,33 @@ func TestFlowInFlow(t *testing.T) {
 	})
 }
 
+// TestReusedFlowInFlow checks that a flow in a flow is taken over as a whole, and
+// that lists show its results once.
+func TestReusedFlowInFlow(t *testing.T) {
+	eachStudio(t, func(s *studio) {
+		anna := s.Person(100)
+		inputs := map[string]any{"prompt": "a fox"}
+		r := s.begin(anna, "outer", inputs, nil)
+		for _, tool := range []string{"sketch", "enlarge", "collage"} {
+			s.work(tool, "")
+		}
+		s.work("enlarge", "Too large.")
+		for range 2 {
+			again := s.begin(anna, "outer", inputs, func(d *generation.Draft) { d.RetryOf = r.ID })
+			s.wantSteps(again.ID, "inner reused succeeded, large queued")
+			s.work("enlarge", "")
+		}
+		s.wantBalance(anna, 100-6-2*3, 0)
+		all, err := s.Runs.ListRuns(s.Context(), anna, run.Filter{}, nil, 10)
+		s.OK(err)
+		for _, rec := range all {
+			if one := s.record(rec.ID); len(rec.Steps[0].Outputs) != 1 || len(one.Steps[0].Outputs) != 1 || len(rec.Outputs) != len(one.Outputs) {
+				s.Errorf("the step has %d results in a list and %d by itself", len(rec.Steps[0].Outputs), len(one.Steps[0].Outputs))
+			}
+		}
+	})
+}
+
 func TestFlowRefusals(t *testing.T) {
 	eachStudio(t, func(s *studio) {
 		poor := s.Person(10)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"atelier/internal/base/failpoint"
@@ -230,14 +231,17 @@ func resultsOfSteps(ctx context.Context, tx *sqldb.Tx, steps []run.FlowStep) (ma
 	return outputsOf(ctx, tx, runs)
 }
 
-// outputsOf returns the results of runs by run id.
+// outputsOf returns the results of runs by run id. A run may be listed several
+// times: several runs of a flow can have taken over the same step.
 func outputsOf(ctx context.Context, tx *sqldb.Tx, runs []run.Run) (map[string][]run.Output, error) {
 	var single, flows []string
 	for _, r := range runs {
 		switch {
 		case r.State != run.Succeeded:
 		case r.IsFlow():
-			flows = append(flows, r.ID)
+			if !slices.Contains(flows, r.ID) {
+				flows = append(flows, r.ID)
+			}
 		default:
 			single = append(single, r.ID)
 		}
