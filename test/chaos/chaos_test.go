@@ -49,8 +49,7 @@ func TestChaos(t *testing.T) {
 	for i, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			w := newInstallation(t, engine, 1+i, chosenSeed(t))
-			w.flowShare = 15
+			w := newInstallation(t, engine, 1+i, chosenSeed(t), load{flowShare: 15, perMinute: 30, perHour: 300})
 			w.storm(w.causeTroubles)
 			w.judge()
 			t.Logf("%s, seed %d: %s; %s; %s", engine, w.seed, w.summary(), w.faultSummary(), w.flowSummary())

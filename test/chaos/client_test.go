@@ -37,7 +37,9 @@ type order struct {
 	body    []byte
 	kind    string
 	plan    plan
-	known   bool // whether the last try was answered
+	inputs  map[string]any // of a flow
+	retryOf string         // the run whose finished steps a flow takes over, or ""
+	known   bool           // whether the last try was answered
 }
 
 // plan is what a run shall do.
@@ -65,6 +67,8 @@ type ticket struct {
 	id      string
 	path    string
 	next    time.Time // when it may be asked for
+	order   *order
+	isEnded bool // the client was told so
 }
 
 func newClient(w *installation, p *person, number int) *client {
@@ -150,7 +154,7 @@ func (c *client) try(o *order) *call {
 	if k.Status == http.StatusAccepted {
 		v := k.decoded(c.w.t)
 		k.Run = v["request_id"].(string)
-		c.runs = append(c.runs, &ticket{account: o.account, id: k.Run, path: path(v["status_url"].(string)), next: time.Now().Add(seconds(k.retryAfter))})
+		c.runs = append(c.runs, &ticket{account: o.account, id: k.Run, path: path(v["status_url"].(string)), next: time.Now().Add(seconds(k.retryAfter)), order: o})
 	}
 	o.known = !k.isUnknown() && k.Status != http.StatusConflict
 	c.w.log.add(k)
@@ -168,6 +172,7 @@ func (c *client) poll() {
 	k := &call{Client: c.number, Op: "poll", Method: "GET", Path: run.path, Run: run.id, account: run.account}
 	c.w.send(c.server(), k, nil, "")
 	run.next = time.Now().Add(seconds(k.retryAfter))
+	run.isEnded = run.isEnded || k.Status == http.StatusOK && k.status() != "pending"
 	c.w.log.add(k)
 }
 

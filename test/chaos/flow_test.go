@@ -87,9 +87,12 @@ func TestFlowChaos(t *testing.T) {
 	for i, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			w := newInstallation(t, engine, 1+i, chosenSeed(t))
-			w.flowShare = 80
-			w.noEvents = true // those of flows are in TestChaos; the lease of an event outlives its sender by half a minute
+			w := newInstallation(t, engine, 1+i, chosenSeed(t), load{
+				flowShare: 80,
+				noEvents:  true, // those of flows are in TestChaos; the lease of an event outlives its sender by half a minute
+				perMinute: 60,
+				perHour:   600,
+			})
 			w.storm(w.killInFlows)
 			w.judge()
 			t.Logf("%s, seed %d: %s; %s; %s", engine, w.seed, w.summary(), w.faultSummary(), w.flowSummary())
@@ -118,8 +121,47 @@ type flowPlan struct {
 	fails     map[string]bool
 }
 
-// flowOrder turns an order into one of a flow.
+// flowOrder turns an order into one of a flow. Some go on from a run that has
+// ended, with the same inputs.
 func (c *client) flowOrder(o *order) {
+	if before := c.retryable(); before != nil && c.chance.IntN(4) == 0 {
+		o.account = before.account
+		o.plan.flow = before.order.plan.flow
+		o.inputs = before.order.inputs
+		o.retryOf = before.id
+	} else {
+		c.planFlow(o)
+	}
+	tool := c.w.flows[o.plan.flow.name]
+	body := map[string]any{
+		"tool_id": tool.id, "tool_fields_hash": tool.hash, "inputs": o.inputs,
+		"metadata": map[string]any{"order": o.id},
+	}
+	if o.retryOf != "" {
+		body["retry_of"] = o.retryOf
+	}
+	if o.plan.webhook {
+		body["webhook_url"] = "https://" + c.w.sinkProxy.address + "/hook"
+	}
+	var err error
+	if o.body, err = json.Marshal(body); err != nil {
+		c.w.t.Error(err)
+	}
+}
+
+// retryable is the newest run of a flow of which the client knows that it has
+// ended, or nil.
+func (c *client) retryable() *ticket {
+	for _, run := range slices.Backward(c.runs) {
+		if run.isEnded && run.order.plan.flow != nil {
+			return run
+		}
+	}
+	return nil
+}
+
+// planFlow thinks of what a flow shall do.
+func (c *client) planFlow(o *order) {
 	p := &flowPlan{name: []string{fan, careful, nested}[c.chance.IntN(3)], many: 1 + c.chance.IntN(3)}
 	p.delivered = 1 + c.chance.IntN(p.many)
 	p.fails = map[string]bool{
@@ -129,7 +171,7 @@ func (c *client) flowOrder(o *order) {
 		"join":    c.chance.IntN(12) == 0,
 	}
 	o.plan.flow = p
-	inputs := map[string]any{"many": p.many}
+	o.inputs = map[string]any{"many": p.many}
 	for _, field := range []string{"make", "change", "attempt", "spare", "join"} {
 		s := plan{
 			delivered: 1,
@@ -140,19 +182,7 @@ func (c *client) flowOrder(o *order) {
 		if field == "make" {
 			s.delivered = p.delivered
 		}
-		inputs[field] = c.script(s)
-	}
-	tool := c.w.flows[p.name]
-	body := map[string]any{
-		"tool_id": tool.id, "tool_fields_hash": tool.hash, "inputs": inputs,
-		"metadata": map[string]any{"order": o.id},
-	}
-	if o.plan.webhook {
-		body["webhook_url"] = "https://" + c.w.sinkProxy.address + "/hook"
-	}
-	var err error
-	if o.body, err = json.Marshal(body); err != nil {
-		c.w.t.Error(err)
+		o.inputs[field] = c.script(s)
 	}
 }
 
@@ -275,14 +305,16 @@ func (w *installation) readSteps(runs map[string]record) {
 	db := dbtest.Open(w.t, w.database)
 	defer db.Close()
 	w.steps = map[string]*step{}
+	w.taken = map[string]map[string]string{}
 	children := int64(0)
 	err := db.Read(w.t.Context(), func(tx *sqldb.Tx) error {
 		clear(w.steps)
+		clear(w.taken)
 		if err := tx.QueryRow(w.t.Context(), `SELECT count(*) FROM run WHERE parent_id IS NOT NULL`).Scan(&children); err != nil {
 			return err
 		}
 		return tx.EachRow(w.t.Context(), `
-			SELECT s.flow_id, s.step, s.otherwise, s.place, r.id, r.engine = 'flow', r.status, r.tokens_held, coalesce(r.tokens_charged, 0), r.results,
+			SELECT s.flow_id, s.step, s.otherwise, s.place, s.reused, r.id, r.engine = 'flow', r.status, r.tokens_held, coalesce(r.tokens_charged, 0), r.results,
 				(SELECT count(*) FROM run_attempt a WHERE a.run_id = r.id AND a.outcome = 'succeeded')
 			FROM flow_step s JOIN run r ON r.id = s.run_id`, nil, w.addStep)
 	})
@@ -304,18 +336,25 @@ func (w *installation) readSteps(runs map[string]record) {
 func (w *installation) addStep(row sqldb.Scanner) error {
 	var s step
 	var id string
-	var otherwise bool
+	var otherwise, reused bool
 	var place int64
-	err := row.Scan(&s.flow, &id, &otherwise, &place, &s.run, &s.isFlow, &s.status, &s.held, &s.charged, &s.results, &s.successes)
+	err := row.Scan(&s.flow, &id, &otherwise, &place, &reused, &s.run, &s.isFlow, &s.status, &s.held, &s.charged, &s.results, &s.successes)
 	if err != nil {
 		return err
-	}
-	if w.steps[s.run] != nil {
-		w.t.Errorf("run %s is two steps", s.run)
 	}
 	s.key = fmt.Sprintf("%s/%d", id, place)
 	if otherwise {
 		s.key = fmt.Sprintf("%s/otherwise/%d", id, place)
+	}
+	if reused {
+		if w.taken[s.flow] == nil {
+			w.taken[s.flow] = map[string]string{}
+		}
+		w.taken[s.flow][s.key] = s.run
+		return nil
+	}
+	if w.steps[s.run] != nil {
+		w.t.Errorf("run %s is two steps", s.run)
 	}
 	w.steps[s.run] = &s
 	return nil
@@ -387,10 +426,48 @@ func (w *installation) judgeFlow(id string, r record, p *flowPlan, cancelled boo
 			w.t.Errorf("step %s of flow %s was cancelled, and the flow succeeded", s.key, id)
 		}
 	}
-	missing := slices.DeleteFunc(slices.Collect(maps.Keys(want)), func(key string) bool { return seen[key] })
+	w.judgeTaken(id, r, seen, said)
+	missing := slices.DeleteFunc(slices.Collect(maps.Keys(want)), func(key string) bool { return seen[key] || w.isTaken(id, key) })
 	if status == "succeeded" && len(missing) > 0 {
 		w.t.Errorf("flow %s succeeded without the steps %v", id, missing)
 	}
+}
+
+// judgeTaken expects a flow to have taken over what the run before had finished,
+// and nothing else.
+func (w *installation) judgeTaken(id string, r record, seen map[string]bool, said map[string]string) {
+	before := w.order(r).retryOf
+	finished := maps.Clone(w.taken[before])
+	if finished == nil {
+		finished = map[string]string{}
+	}
+	for _, s := range w.steps {
+		if s.flow == before && s.status == "succeeded" {
+			finished[s.key] = s.run
+		}
+	}
+	for key, run := range w.taken[id] {
+		if finished[key] != run || seen[key] || said[run] != "succeeded" {
+			w.t.Errorf("flow %s took over run %s as step %s, which was run %q before, and says %q of it", id, run, key, finished[key], said[run])
+		}
+	}
+	for key := range finished {
+		if seen[key] {
+			w.t.Errorf("flow %s did the step %s again", id, key)
+		}
+	}
+}
+
+// isTaken reports whether a flow took over a step, or the flow in which it is.
+// A flow in the flow takes over steps as well.
+func (w *installation) isTaken(id, key string) bool {
+	outer, inner, _ := strings.Cut(key, ".")
+	for _, s := range w.steps {
+		if s.flow == id && s.key == outer+"/0" && w.taken[s.run][inner] != "" {
+			return true
+		}
+	}
+	return w.taken[id][key] != "" || w.taken[id][outer+"/0"] != ""
 }
 
 // judgeStep holds a run of a step against what it was to do. A run that was
@@ -426,7 +503,10 @@ func (w *installation) flowSummary() string {
 	for _, s := range w.steps {
 		n[s.status]++
 	}
-	return fmt.Sprintf("flows: %v; steps: %v", w.flowEnds, n)
+	for _, all := range w.taken {
+		n["taken over"] += len(all)
+	}
+	return fmt.Sprintf("flows: %v, %d retries; steps: %v", w.flowEnds, w.retries, n)
 }
 
 // withoutLinks is a record whose steps have results without addresses, which are

@@ -22,8 +22,6 @@ import (
 
 const (
 	unit      = 3 // tokens for a result
-	perMinute = 30
-	perHour   = 300
 	active    = 5
 	lease     = 2 * time.Second
 	orphans   = 15 * time.Second
@@ -60,6 +58,14 @@ func (a *account) query() string {
 	return "?team_id=" + a.team
 }
 
+// load is what the clients ask for.
+type load struct {
+	flowShare int  // hundredths of the orders that are flows
+	noEvents  bool // no order has a receiver of events
+	perMinute int  // runs that a person may start
+	perHour   int
+}
+
 // version is a version of a tool.
 type version struct{ id, hash string }
 
@@ -87,8 +93,7 @@ type installation struct {
 	flows    map[string]version // by name
 	log      log
 
-	flowShare int  // hundredths of the orders that are flows
-	noEvents  bool // no order has a receiver of events
+	load
 
 	// What stands between the parts. With SQLite, the database and the files are
 	// on a small disk; with PostgreSQL, the files are in an S3 bucket, and the
@@ -103,8 +108,10 @@ type installation struct {
 	calmData      string // data folder and database where nothing happens
 	calmDatabase  string
 
-	steps    map[string]*step // runs of the steps of flows, when all have ended
-	flowEnds map[string]int   // how many flows ended how
+	steps    map[string]*step             // runs of the steps of flows, when all have ended
+	taken    map[string]map[string]string // runs that flows took over, by the run of the flow and the place
+	flowEnds map[string]int               // how many flows ended how
+	retries  int                          // flows that went on from another run
 
 	caused        map[string]int // faults by name
 	crashes       map[string]int // deaths by crash point
@@ -119,11 +126,11 @@ type installation struct {
 	statuses      map[string]int
 }
 
-func newInstallation(t *testing.T, engine string, servers int, seed uint64) *installation {
+func newInstallation(t *testing.T, engine string, servers int, seed uint64, l load) *installation {
 	t.Helper()
 	dir := t.TempDir()
 	w := &installation{
-		t: t, seed: seed, data: filepath.Join(dir, "data"), count: filepath.Join(dir, "count"),
+		t: t, seed: seed, load: l, data: filepath.Join(dir, "data"), count: filepath.Join(dir, "count"),
 		sink: newSink(t, seed), statuses: map[string]int{}, caused: map[string]int{}, crashes: map[string]int{},
 		flows: map[string]version{}, flowEnds: map[string]int{},
 	}
@@ -156,7 +163,7 @@ func newInstallation(t *testing.T, engine string, servers int, seed uint64) *ins
 	}
 	w.env = append(w.env,
 		"ATELIER_BASE_URL=http://"+w.servers[0].address, "ATELIER_CATALOG_BUILTIN=false", "ATELIER_TOOLS="+tools, "ATELIER_LOG_LEVEL=warn",
-		fmt.Sprint("ATELIER_LIMITS_CREATE_PER_MINUTE=", perMinute), fmt.Sprint("ATELIER_LIMITS_CREATE_PER_HOUR=", perHour), fmt.Sprint("ATELIER_LIMITS_ACTIVE_RUNS=", active),
+		fmt.Sprint("ATELIER_LIMITS_CREATE_PER_MINUTE=", l.perMinute), fmt.Sprint("ATELIER_LIMITS_CREATE_PER_HOUR=", l.perHour), fmt.Sprint("ATELIER_LIMITS_ACTIVE_RUNS=", active),
 		"ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_RUNS_LEASE="+lease.String(), "ATELIER_RUNS_ATTEMPTS=10000",
 		"ATELIER_RETENTION_ORPHANS="+orphans.String(), "ATELIER_RETENTION_EVERY=1s",
 		fmt.Sprint("ATELIER_TOKENS_SIGNUP_GRANT=", signupGrant),

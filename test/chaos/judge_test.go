@@ -50,6 +50,9 @@ func (w *installation) judge() {
 		w.statuses[r["status"].(string)]++
 		if p := w.order(r).plan.flow; p != nil {
 			w.flowEnds[p.name+" "+r["status"].(string)]++
+			if w.order(r).retryOf != "" {
+				w.retries++
+			}
 		}
 	}
 }
@@ -243,7 +246,7 @@ func (w *installation) judgeRates(runs map[string]record) {
 	}
 	for p, all := range times {
 		slices.SortFunc(all, time.Time.Compare)
-		for most, span := range map[int]time.Duration{perMinute: time.Minute, perHour: time.Hour} {
+		for most, span := range map[int]time.Duration{w.perMinute: time.Minute, w.perHour: time.Hour} {
 			for i := most; i < len(all); i++ {
 				if d := all[i].Sub(all[i-most]); d < span {
 					w.t.Errorf("%s created %d runs in %v", p.name, most+1, d)
