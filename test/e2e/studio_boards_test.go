@@ -179,12 +179,23 @@ type rect struct{ X, Y, W, H float64 }
 
 func (r rect) middle() (x, y float64) { return r.X + r.W/2, r.Y + r.H/2 }
 
-// rectOf returns where the element lies that a script finds, once it is there.
+// rectOf returns where the element lies that a script finds, once it is there and
+// stands still.
 func rectOf(t *testing.T, b *browser.Browser, script string) rect {
 	t.Helper()
 	b.Until(`!!(` + script + `)`)
+	const attempts = 100
+	place := `(r => JSON.stringify({X: r.x, Y: r.y, W: r.width, H: r.height}))((` + script + `).getBoundingClientRect())`
+	said := b.Eval(place)
+	for range attempts {
+		time.Sleep(20 * time.Millisecond)
+		before := said
+		said = b.Eval(place)
+		if said == before {
+			break
+		}
+	}
 	var r rect
-	said := b.Eval(`(r => JSON.stringify({X: r.x, Y: r.y, W: r.width, H: r.height}))((` + script + `).getBoundingClientRect())`)
 	if err := json.Unmarshal([]byte(said), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -201,6 +212,22 @@ func clickNode(t *testing.T, b *browser.Browser, script string, keys ...string) 
 	t.Helper()
 	r := rectOf(t, b, script)
 	b.ClickAt(r.X+12, r.Y+10, keys...)
+}
+
+// selectNode clicks on a node until it is selected: a page that is still being
+// drawn may miss the first click.
+func selectNode(t *testing.T, b *browser.Browser, script string) {
+	t.Helper()
+	selected := `(` + script + `)?.classList.contains("selected") === true`
+	for range 10 {
+		clickNode(t, b, script)
+		for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if b.Eval(selected) == "true" {
+				return
+			}
+		}
+	}
+	t.Fatalf("a click does not select %s", script)
 }
 
 // dragNode drags a node by a distance.
@@ -913,14 +940,14 @@ func TestStudioBoardTrouble(t *testing.T) {
 			}
 		}
 		before := canvasOf(t, b)
-		clickNode(t, b, nodeWith("note 2"))
+		selectNode(t, b, nodeWith("note 2"))
 		b.Strike("Shift+ArrowDown", "Shift+ArrowRight", "Enter")
 		b.See("textbox", "Edit the text")
 		b.Type(", changed without a server")
 		b.Strike("Escape", "Escape")
-		clickNode(t, b, nodeWith("note 4"))
+		selectNode(t, b, nodeWith("note 4"))
 		b.Strike("Delete")
-		clickNode(t, other, nodeWith("note 3"))
+		selectNode(t, other, nodeWith("note 3"))
 		other.Strike("Shift+ArrowUp")
 		for _, window := range c.windows {
 			window.Until(`[...document.querySelectorAll("[role=status]")].some(e => /changes? waits?/.test(e.innerText))`)
@@ -945,7 +972,7 @@ func TestStudioBoardTrouble(t *testing.T) {
 		}
 
 		s.do("admin", "team", "remove", "--team", c.team, "--email", "bert@fox.example")
-		clickNode(t, other, nodeWith("note 1"))
+		selectNode(t, other, nodeWith("note 1"))
 		other.Strike("Shift+ArrowRight")
 		other.See("heading", "You can no longer open this board")
 		keepView(t, other, "board-refused")
