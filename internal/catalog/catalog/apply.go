@@ -115,6 +115,11 @@ func updateFlows(ctx context.Context, tx *sqldb.Tx, changes []Change) ([]Change,
 	if err != nil {
 		return nil, err
 	}
+	if len(changes) > 0 {
+		if err := addSavedFlows(ctx, tx, stored); err != nil {
+			return nil, err
+		}
+	}
 	pinned := newFlowPinner(stored).pinned
 	for _, slug := range sortedKeys(pinned) {
 		have := stored[slug]
@@ -125,7 +130,8 @@ func updateFlows(ctx context.Context, tx *sqldb.Tx, changes []Change) ([]Change,
 		if err := upsertRow(ctx, tx, toolKind, have); err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == string(toolKind) && c.Slug == slug }) {
+		isKnown := have.source == Account
+		if !isKnown && !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == string(toolKind) && c.Slug == slug }) {
 			changes = append(changes, Change{string(toolKind), slug, have.id, "changed"})
 		}
 	}

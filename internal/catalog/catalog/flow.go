@@ -151,9 +151,16 @@ func (c *Catalog) Finder(ctx context.Context, err *error) ToolFinder {
 		if current := snapshot.bySlug[slug]; current != nil && (hash == "" || current.Hash == hash) {
 			return current
 		}
-		id := snapshot.idBySlug[slug]
-		if hash == "" || id == "" {
+		if hash == "" {
 			return nil
+		}
+		id := snapshot.idBySlug[slug]
+		if id == "" { // a saved flow, or a tool that is newer than the snapshot
+			var failure error
+			if id, failure = findToolID(ctx, c.db, slug); failure != nil || id == "" {
+				*err = errors.Join(*err, failure)
+				return nil
+			}
 		}
 		version, failure := c.ToolVersion(ctx, hash)
 		if failure != nil {

@@ -27,6 +27,7 @@ type Snapshot struct {
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
+	merged   map[string]*View // views with saved flows (see ViewOf)
 	distinct map[string]*View // views by a key that contains the visible restricted tools and the allowed and blocked tools of the role
 }
 
@@ -80,6 +81,22 @@ func (s *Snapshot) ViewFor(a Audience) *View {
 
 	s.views[a] = v
 	return v
+}
+
+func (s *Snapshot) findMerged(key string) (*View, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	v, ok := s.merged[key]
+	return v, ok
+}
+
+func (s *Snapshot) keepMerged(key string, v *View) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.merged) >= maxViews || s.merged == nil {
+		s.merged = map[string]*View{}
+	}
+	s.merged[key] = v
 }
 
 func (s *Snapshot) buildView(a Audience) *View {

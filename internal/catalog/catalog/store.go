@@ -36,7 +36,7 @@ func incrementVersion(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 // readRows returns all tools, tags or kits in the database by slug, including
-// removed ones.
+// removed ones. It leaves out the flows that people saved.
 func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	columns := `id, slug, source, definition, removed`
 	if k == toolKind {
@@ -44,7 +44,7 @@ func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error)
 	}
 
 	all := map[string]row{}
-	err := tx.EachRow(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
+	err := tx.EachRow(ctx, `SELECT `+columns+` FROM `+string(k)+` WHERE source <> $1`, []any{string(Account)}, func(s sqldb.Scanner) error {
 		var r row
 		var average, recent int64
 		var created, updated sqldb.Time

@@ -1,0 +1,26 @@
+-- +goose Up
+
+-- Flows that people have saved for their account or team. Each is a tool (source 'account') that no other account sees, unless
+-- it is shared with the company.
+CREATE TABLE saved_flow (
+    id         TEXT   PRIMARY KEY REFERENCES tool (id),
+    account_id TEXT   NOT NULL, -- the person's or the team's id
+    company_id TEXT   REFERENCES company (id), -- whose teams may use it; NULL: only the account
+    person_id  TEXT   NOT NULL REFERENCES person (id), -- who created it
+    name       TEXT   NOT NULL,
+    version    BIGINT NOT NULL CHECK (version >= 1), -- counts the saved versions
+    created    BIGINT NOT NULL,
+    updated    BIGINT NOT NULL,
+    deleted    BIGINT
+);
+CREATE INDEX saved_flow_account ON saved_flow (account_id, created, id) WHERE deleted IS NULL;
+CREATE INDEX saved_flow_company ON saved_flow (company_id) WHERE deleted IS NULL AND company_id IS NOT NULL;
+
+CREATE TABLE saved_flow_version (
+    flow_id    TEXT   NOT NULL REFERENCES saved_flow (id),
+    number     BIGINT NOT NULL,
+    definition TEXT   NOT NULL, -- as it was saved
+    person_id  TEXT   NOT NULL REFERENCES person (id), -- who saved it
+    created    BIGINT NOT NULL,
+    PRIMARY KEY (flow_id, number)
+);

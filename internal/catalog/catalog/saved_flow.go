@@ -1,0 +1,238 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"atelier/internal/base/ids"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/flow"
+)
+
+// Account is the source of flows that people saved for an account. They are not
+// part of snapshots: ViewOf adds them to the view of an audience.
+const Account Source = "account"
+
+// SavedFlow is a flow that people saved for an account.
+type SavedFlow struct {
+	ID         string // of the tool
+	AccountID  string
+	CompanyID  string // company whose teams may use it, or ""
+	PersonID   string // who created it
+	Name       string
+	Version    int64
+	Definition string // as it was saved
+	Slug       string
+	Hash       string // of the tool; changes with its tools too
+	Created    time.Time
+	Updated    time.Time
+
+	pinned string // definition with the hashes of its tools
+}
+
+// FlowVersion is a saved version of a flow.
+type FlowVersion struct {
+	Number     int64
+	Definition string
+	PersonID   string
+	Created    time.Time
+}
+
+// ParseFlow reads the definition of a flow: a manifest as an object, without the
+// parts that only operators write. It returns the tool and its definition, or
+// the problems.
+func ParseFlow(manifest map[string]any) (t *Tool, definition string, problems []Problem) {
+	definition = canonicalJSON(manifest)
+	r := &manifestReader{file: "flow"}
+	root := r.parseDocument([]byte(definition))
+	if root == nil {
+		return nil, "", r.problems
+	}
+	t = r.readTool(root, func(string) bool { return false })
+	if len(r.problems) == 0 && !t.IsFlow() {
+		r.addProblem(root, "engine.name must be %s", FlowEngine)
+	}
+	return t, definition, r.problems
+}
+
+// InsertFlow stores a new flow and its first version. It sets the id, slug and
+// hash.
+func InsertFlow(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
+	f.ID = ids.New()
+	f.Slug = "flow-" + strings.ToLower(ids.New())
+	f.Version = 1
+	f.Created = tx.Now
+	f.Updated = tx.Now
+	if err := storeFlowTool(ctx, tx, f); err != nil {
+		return err
+	}
+	if err := insertFlow(ctx, tx, *f); err != nil {
+		return err
+	}
+	return insertFlowVersion(ctx, tx, f.ID, FlowVersion{Number: 1, Definition: f.Definition, PersonID: f.PersonID})
+}
+
+// UpdateFlow stores a new version of a flow, unless its version is no longer
+// f.Version. It sets the new version and hash.
+func UpdateFlow(ctx context.Context, tx *sqldb.Tx, f *SavedFlow, personID string) (ok bool, err error) {
+	if ok, err = updateFlow(ctx, tx, *f); err != nil || !ok {
+		return false, err
+	}
+	f.Version++
+	f.Updated = tx.Now
+	if err := storeFlowTool(ctx, tx, f); err != nil {
+		return false, err
+	}
+	return true, insertFlowVersion(ctx, tx, f.ID, FlowVersion{Number: f.Version, Definition: f.Definition, PersonID: personID})
+}
+
+// RemoveFlow deletes a flow: nobody can run it any more. ok is false if it was
+// already deleted.
+func RemoveFlow(ctx context.Context, tx *sqldb.Tx, f SavedFlow) (ok bool, err error) {
+	if ok, err = deleteFlow(ctx, tx, f.ID); err != nil || !ok {
+		return false, err
+	}
+	r := row{id: f.ID, slug: f.Slug, source: Account, definition: f.pinned, removed: true}
+	return true, upsertRow(ctx, tx, toolKind, r)
+}
+
+// storeFlowTool stores the tool of a saved flow, with the hashes of the tools
+// that it names. The catalog is locked, so that these hashes stay current.
+func storeFlowTool(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
+	if err := lockCatalog(ctx, tx); err != nil {
+		return err
+	}
+	r := row{id: f.ID, slug: f.Slug, source: Account, definition: f.Definition}
+	stored, err := readNamedTools(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	f.pinned = newFlowPinner(stored).pinned[f.Slug]
+	if f.pinned == "" {
+		return fmt.Errorf("store flow %s: its definition cannot be read", f.ID)
+	}
+	r.definition = f.pinned
+	f.Hash = hashOf(f.pinned)
+	return upsertRow(ctx, tx, toolKind, r)
+}
+
+// readNamedTools returns a flow and the tools that it names, directly or through
+// other flows, by slug.
+func readNamedTools(ctx context.Context, tx *sqldb.Tx, first row) (map[string]row, error) {
+	all := map[string]row{first.slug: first}
+	missing := namedTools(first)
+	for range flow.MaxDepth + 1 {
+		missing = slices.DeleteFunc(missing, func(slug string) bool { _, ok := all[slug]; return ok })
+		if len(missing) == 0 {
+			break
+		}
+		found, err := readRowsBySlug(ctx, tx, missing)
+		if err != nil {
+			return nil, err
+		}
+		missing = nil
+		for slug, r := range found {
+			all[slug] = r
+			missing = append(missing, namedTools(r)...)
+		}
+	}
+	return all, nil
+}
+
+// namedTools returns the slugs of the tools that a stored flow names.
+func namedTools(r row) []string {
+	t, err := decodeTool(r.definition)
+	if err != nil || !t.IsFlow() {
+		return nil
+	}
+	return t.Flow.Tools()
+}
+
+// ViewOf returns what an audience may use in an account: its view of the
+// catalog, with the flows that were saved for the account or shared with the
+// company.
+func (c *Catalog) ViewOf(ctx context.Context, a Audience, accountID string) (*View, error) {
+	snapshot := c.CurrentSnapshot()
+	base := snapshot.ViewFor(a)
+	saved, err := flowsOf(ctx, c.db, accountID, a.CompanyID)
+	if err != nil || len(saved) == 0 {
+		return base, err
+	}
+	key := fmt.Sprintf("%p", base)
+	for _, f := range saved {
+		key += " " + f.ID + f.Hash
+	}
+	if v, ok := snapshot.findMerged(key); ok {
+		return v, nil
+	}
+	own := map[string]*Tool{}
+	for _, f := range saved {
+		t, err := c.flowTool(ctx, f)
+		if err != nil {
+			c.logUnreadable(row{id: f.ID, slug: f.Slug}, err)
+			continue
+		}
+		own[t.Slug] = t
+	}
+	v := snapshot.mergeView(base, a, own)
+	snapshot.keepMerged(key, v)
+	return v, nil
+}
+
+// flowTool returns the tool of a saved flow.
+func (c *Catalog) flowTool(ctx context.Context, f SavedFlow) (*Tool, error) {
+	version, err := c.ToolVersion(ctx, f.Hash)
+	if err != nil {
+		return nil, err
+	}
+	t := *version
+	t.ID = f.ID
+	t.Slug = f.Slug
+	t.Created = f.Created
+	t.Updated = f.Updated
+	return &t, nil
+}
+
+// mergeView returns a view with the saved flows that the audience can run.
+func (s *Snapshot) mergeView(base *View, a Audience, own map[string]*Tool) *View {
+	v := &View{
+		Tools:  slices.Clone(base.Tools),
+		byID:   maps.Clone(base.byID),
+		bySlug: maps.Clone(base.bySlug),
+		byTag:  base.byTag,
+		tags:   base.tags,
+		kits:   base.kits,
+	}
+	find := func(slug string) *Tool {
+		if t := own[slug]; t != nil {
+			return t
+		}
+		return base.bySlug[slug]
+	}
+	for _, slug := range sortedKeys(own) {
+		t := own[slug]
+		if a.Blocked.hasID(t.ID) || !canRunAll(t, find, flow.MaxDepth) {
+			continue
+		}
+		v.Tools = append(v.Tools, t)
+		v.byID[t.ID] = t
+		v.bySlug[t.Slug] = t
+	}
+	slices.SortFunc(v.Tools, func(x, y *Tool) int { return x.SortKey().Compare(y.SortKey()) })
+	return v
+}
+
+// canRunAll reports whether all tools that a flow names are found.
+func canRunAll(t *Tool, find func(slug string) *Tool, limit int) bool {
+	if !t.IsFlow() {
+		return true
+	}
+	return limit > 0 && !slices.ContainsFunc(t.Flow.Tools(), func(slug string) bool {
+		named := find(slug)
+		return named == nil || !canRunAll(named, find, limit-1)
+	})
+}

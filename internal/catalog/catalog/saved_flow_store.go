@@ -1,0 +1,132 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+
+	"atelier/internal/base/sqldb"
+)
+
+const flowColumns = `f.id, f.account_id, coalesce(f.company_id, ''), f.person_id, f.name, f.version, f.created, f.updated, t.slug, t.hash, t.definition`
+
+func scanFlow(r sqldb.Scanner) (f SavedFlow, err error) {
+	var created, updated sqldb.Time
+	err = r.Scan(&f.ID, &f.AccountID, &f.CompanyID, &f.PersonID, &f.Name, &f.Version, &created, &updated, &f.Slug, &f.Hash, &f.pinned)
+	f.Created = created.Time
+	f.Updated = updated.Time
+	f.Definition = withoutPins(f.pinned)
+	return f, err
+}
+
+// flowsOf returns the flows that an account can use, oldest first. There are at
+// most MaxFlows for an account.
+func flowsOf(ctx context.Context, db *sqldb.DB, accountID, companyID string) (all []SavedFlow, err error) {
+	err = db.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = ListFlows(ctx, tx, accountID, companyID)
+		return err
+	})
+	return all, err
+}
+
+// ListFlows returns the flows that were saved for an account, and those that
+// are shared with its company, oldest first. companyID is "" if the account
+// belongs to no company.
+func ListFlows(ctx context.Context, tx *sqldb.Tx, accountID, companyID string) ([]SavedFlow, error) {
+	const from = `SELECT ` + flowColumns + ` FROM saved_flow f JOIN tool t ON t.id = f.id WHERE f.deleted IS NULL AND `
+	own, err := sqldb.All(ctx, tx, from+`f.account_id = $1 ORDER BY f.created, f.id`, []any{accountID}, scanFlow)
+	if err != nil || companyID == "" {
+		return own, err
+	}
+	shared, err := sqldb.All(ctx, tx, from+`f.company_id = $1 AND f.account_id <> $2 ORDER BY f.created, f.id`, []any{companyID, accountID}, scanFlow)
+	return append(own, shared...), err
+}
+
+// CountFlows returns the number of flows that were saved for an account.
+func CountFlows(ctx context.Context, tx *sqldb.Tx, accountID string) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM saved_flow WHERE account_id = $1 AND deleted IS NULL`, accountID).Scan(&n)
+	return n, err
+}
+
+// FlowByID returns a saved flow of any account. ok is false if there is none.
+func FlowByID(ctx context.Context, tx *sqldb.Tx, id string) (f SavedFlow, ok bool, err error) {
+	f, err = scanFlow(tx.QueryRow(ctx, `SELECT `+flowColumns+` FROM saved_flow f JOIN tool t ON t.id = f.id WHERE f.id = $1 AND f.deleted IS NULL`, id))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return SavedFlow{}, false, nil
+	}
+	return f, err == nil, err
+}
+
+// FlowVersions returns the saved versions of a flow, newest first.
+func FlowVersions(ctx context.Context, tx *sqldb.Tx, id string) ([]FlowVersion, error) {
+	return sqldb.All(ctx, tx, `SELECT number, definition, person_id, created FROM saved_flow_version WHERE flow_id = $1 ORDER BY number DESC`, []any{id},
+		func(r sqldb.Scanner) (v FlowVersion, err error) {
+			var created sqldb.Time
+			err = r.Scan(&v.Number, &v.Definition, &v.PersonID, &created)
+			v.Created = created.Time
+			return v, err
+		})
+}
+
+// FlowNames returns the names of saved flows by id, also of deleted ones.
+func FlowNames(ctx context.Context, tx *sqldb.Tx, toolIDs []string) (map[string]string, error) {
+	if len(toolIDs) == 0 {
+		return nil, nil
+	}
+	in, args := sqldb.In(toolIDs)
+	return sqldb.Map[string, string](ctx, tx, `SELECT id, name FROM saved_flow WHERE id IN `+in, args)
+}
+
+func insertFlow(ctx context.Context, tx *sqldb.Tx, f SavedFlow) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO saved_flow (id, account_id, company_id, person_id, name, version, created, updated) VALUES ($1, $2, nullif($3, ''), $4, $5, $6, $7, $7)`,
+		f.ID, f.AccountID, f.CompanyID, f.PersonID, f.Name, f.Version, sqldb.At(tx.Now))
+	return err
+}
+
+func updateFlow(ctx context.Context, tx *sqldb.Tx, f SavedFlow) (bool, error) {
+	return sqldb.Changed(ctx, tx, `
+		UPDATE saved_flow SET name = $3, company_id = nullif($4, ''), version = version + 1, updated = $5 WHERE id = $1 AND version = $2 AND deleted IS NULL`,
+		f.ID, f.Version, f.Name, f.CompanyID, sqldb.At(tx.Now))
+}
+
+func deleteFlow(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
+	return sqldb.Changed(ctx, tx, `UPDATE saved_flow SET deleted = $2 WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
+}
+
+func insertFlowVersion(ctx context.Context, tx *sqldb.Tx, id string, v FlowVersion) error {
+	_, err := tx.Exec(ctx, `INSERT INTO saved_flow_version (flow_id, number, definition, person_id, created) VALUES ($1, $2, $3, $4, $5)`,
+		id, v.Number, v.Definition, v.PersonID, sqldb.At(tx.Now))
+	return err
+}
+
+// readRowsBySlug returns the tools with the given slugs, without removed ones.
+func readRowsBySlug(ctx context.Context, tx *sqldb.Tx, slugs []string) (map[string]row, error) {
+	in, args := sqldb.In(slugs)
+	all := map[string]row{}
+	err := tx.EachRow(ctx, `SELECT id, slug, source, definition, hash FROM tool WHERE NOT removed AND slug IN `+in, args, func(s sqldb.Scanner) error {
+		var r row
+		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash)
+		all[r.slug] = r
+		return err
+	})
+	return all, err
+}
+
+// addSavedFlows adds the flows that people saved to stored tools.
+func addSavedFlows(ctx context.Context, tx *sqldb.Tx, stored map[string]row) error {
+	return tx.EachRow(ctx, `SELECT id, slug, source, definition, hash FROM tool WHERE NOT removed AND source = $1`, []any{string(Account)}, func(s sqldb.Scanner) error {
+		var r row
+		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash)
+		stored[r.slug] = r
+		return err
+	})
+}
+
+// findToolID returns the id of the tool with a slug, or "" if there is none.
+func findToolID(ctx context.Context, db *sqldb.DB, slug string) (id string, err error) {
+	err = db.QueryRow(ctx, `SELECT id FROM tool WHERE slug = $1`, slug).Scan(&id)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", nil
+	}
+	return id, err
+}
