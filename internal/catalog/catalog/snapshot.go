@@ -164,6 +164,13 @@ func (v *View) ToolByName(name string) (*Tool, bool) {
 	return t, ok
 }
 
+// ToolBySlug returns the tool with the given slug. ok is false if it does not
+// exist or is not visible.
+func (v *View) ToolBySlug(slug string) (*Tool, bool) {
+	t, ok := v.bySlug[slug]
+	return t, ok
+}
+
 // ToolsByTag returns the visible tools with a tag, in list order (see SortKey).
 // It returns none for internal and unknown tags.
 func (v *View) ToolsByTag(tagID string) []*Tool { return v.byTag[tagID] }

@@ -1,0 +1,384 @@
+// Package savedflow keeps the flows that people make without manifests: for
+// their own account, for a team, or shared with a company. A saved flow is a
+// tool like others, which only those accounts see.
+//
+//	draft ──check──▶ manifest ──save──▶ saved_flow, tool, tool_version ──▶ catalog.ViewOf
+//	  ▲
+//	  └── FromResult: the runs that led to a result
+package savedflow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/catalog/flow"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
+	"atelier/internal/run/generation"
+)
+
+// MaxFlows is the maximum number of flows of an account.
+const MaxFlows = 200
+
+// maxDefinition is the maximum size of the definition of a flow, in bytes.
+const maxDefinition = 256 << 10
+
+// Draft is a flow as people send it. Fields and Steps are written as in
+// manifests, with the types of decoded JSON.
+type Draft struct {
+	Name        string
+	Description string
+	Fields      []any
+	Steps       []any
+	Results     []any // ids of steps; the last step if it is empty
+	// Shared says whether all teams of the company may use the flow.
+	Shared bool
+}
+
+// Flow is a saved flow with its tool.
+type Flow struct {
+	catalog.SavedFlow
+	Draft Draft
+	// Tool is nil if the flow cannot be read any more.
+	Tool *catalog.Tool
+}
+
+// Checked is a draft that was compared with the tools that it names.
+type Checked struct {
+	// Problems say why the flow cannot be saved; empty if it can.
+	Problems []catalog.Remark
+	// Tool, Bounds and Output are set if the draft can be read.
+	Tool   *catalog.Tool
+	Bounds flow.Bounds
+
+	definition string
+}
+
+// Service checks and saves flows.
+type Service struct {
+	DB      *sqldb.DB
+	Catalog *catalog.Catalog
+}
+
+var errNoFlow = fault.New(fault.NotFound, "There is no such flow.")
+
+func errVersion(current int64) error {
+	return fault.New(fault.PreconditionFailed, "The flow has changed since you read it. Read it again and check whether your change still makes sense.").With("version", current)
+}
+
+// Check compares a draft with the tools that the principal may use.
+func (s *Service) Check(ctx context.Context, p principal.Principal, d Draft) (Checked, error) {
+	view, err := s.Catalog.ViewOf(ctx, generation.AudienceOf(p), p.AccountID)
+	if err != nil {
+		return Checked{}, err
+	}
+	find := func(slug, _ string) *catalog.Tool {
+		t, _ := view.ToolBySlug(slug)
+		return t
+	}
+	manifest := d.manifest(find)
+	tool, definition, problems := catalog.ParseFlow(manifest)
+	c := Checked{definition: definition}
+	for _, problem := range problems {
+		path, message := splitProblem(problem.Message)
+		c.Problems = append(c.Problems, catalog.Remark{Path: path, Message: message})
+	}
+	if len(definition) > maxDefinition {
+		c.Problems = append(c.Problems, catalog.Remark{Message: fmt.Sprintf("the flow has %d bytes; at most %d are allowed", len(definition), maxDefinition)})
+	}
+	if len(c.Problems) > 0 {
+		return c, nil
+	}
+	c.Tool = tool
+	c.Bounds = tool.FlowBounds(nil, find)
+	for _, remark := range tool.CheckFlow(find) {
+		remark.Path = slices.DeleteFunc(remark.Path, func(key string) bool { return key == "engine" || key == "with" })
+		c.Problems = append(c.Problems, remark)
+	}
+	return c, nil
+}
+
+// splitProblem splits a message such as "fields[0].key: is required" into the
+// path and the message.
+func splitProblem(text string) (path []string, message string) {
+	where, message, ok := strings.Cut(text, ": ")
+	if !ok || strings.Contains(where, " ") {
+		return nil, text
+	}
+	where = strings.NewReplacer("[", ".", "]", "").Replace(where)
+	where = strings.TrimPrefix(where, "engine.with.")
+	return strings.Split(where, "."), message
+}
+
+// manifest returns the draft as a manifest. Its results are what the tools of
+// the steps in Results make.
+func (d Draft) manifest(find catalog.ToolFinder) map[string]any {
+	with := map[string]any{"steps": d.Steps}
+	if len(d.Results) > 0 {
+		with["results"] = d.Results
+	}
+	all := map[string]any{
+		"name":   d.Name,
+		"output": outputOf(with, find),
+		"fields": d.Fields,
+		"engine": map[string]any{"name": catalog.FlowEngine, "with": with},
+	}
+	if d.Fields == nil {
+		all["fields"] = []any{}
+	}
+	if d.Description != "" {
+		all["description"] = d.Description
+	}
+	return all
+}
+
+// outputOf returns what a flow makes: the type of the first step in its results,
+// and the kinds of files of all of them.
+func outputOf(with map[string]any, find catalog.ToolFinder) map[string]any {
+	definition, _ := flow.Parse(with) // problems are reported with the whole manifest
+	medium := "IMG"
+	var kinds []any
+	for _, id := range definition.Results {
+		step := definition.StepByID(id)
+		if step == nil {
+			continue
+		}
+		for _, slug := range step.ToolSlugs() {
+			tool := find(slug, "")
+			if tool == nil {
+				continue
+			}
+			if len(kinds) == 0 {
+				medium = tool.Output.Type
+			}
+			for _, kind := range tool.Output.MimeTypes {
+				if !slices.Contains(kinds, any(kind)) {
+					kinds = append(kinds, kind)
+				}
+			}
+		}
+	}
+	if len(kinds) == 0 {
+		kinds = []any{"image/png"}
+	}
+	return map[string]any{"type": medium, "mime_types": kinds}
+}
+
+// checkValid returns an error with all problems of a draft.
+func (c Checked) checkValid() error {
+	if len(c.Problems) == 0 {
+		return nil
+	}
+	e := fault.New(fault.Invalid, "The flow has problems.")
+	for _, p := range c.Problems {
+		e.Fields = append(e.Fields, fault.Field{Path: strings.Join(p.Path, "."), Message: sentence(p.Message)})
+	}
+	return e
+}
+
+// sentence capitalizes a message and ends it with a full stop.
+func sentence(text string) string {
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// Create saves a new flow.
+func (s *Service) Create(ctx context.Context, p principal.Principal, d Draft) (f Flow, err error) {
+	if err := authorize(p, d, p.PersonID); err != nil {
+		return Flow{}, err
+	}
+	c, err := s.Check(ctx, p, d)
+	if err != nil {
+		return Flow{}, err
+	}
+	if err := c.checkValid(); err != nil {
+		return Flow{}, err
+	}
+	saved := catalog.SavedFlow{AccountID: p.AccountID, PersonID: p.PersonID, Name: d.Name, Definition: c.definition}
+	if d.Shared {
+		saved.CompanyID = p.CompanyID
+	}
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		one := saved
+		n, err := catalog.CountFlows(ctx, tx, p.AccountID)
+		if err != nil {
+			return err
+		}
+		if n >= MaxFlows {
+			return fault.New(fault.Invalid, fmt.Sprintf("An account can have at most %d flows. Delete one first.", MaxFlows))
+		}
+		err = catalog.InsertFlow(ctx, tx, &one)
+		f.SavedFlow = one
+		return err
+	})
+	if err != nil {
+		return Flow{}, err
+	}
+	return s.complete(ctx, f.SavedFlow)
+}
+
+// authorize returns an error unless the principal may save or delete a flow that
+// a person made.
+func authorize(p principal.Principal, d Draft, madeBy string) error {
+	switch {
+	case p.PersonID != madeBy && !p.May(company.ManageTeam):
+		return fault.New(fault.Forbidden, "Only the person who made this flow, or a manager of the team, can change it.").With("reason", "permission")
+	case d.Shared && (p.CompanyID == "" || !p.May(company.ManageTeam)):
+		return fault.New(fault.Forbidden, "Only a manager of a team can share a flow with the company.").With("reason", "permission").On("shared")
+	}
+	return nil
+}
+
+// Update saves a new version of a flow. version is the version that the caller
+// has read.
+func (s *Service) Update(ctx context.Context, p principal.Principal, id string, version int64, d Draft) (Flow, error) {
+	c, err := s.Check(ctx, p, d)
+	if err != nil {
+		return Flow{}, err
+	}
+	if err := c.checkValid(); err != nil {
+		return Flow{}, err
+	}
+	var saved catalog.SavedFlow
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		one, err := s.find(ctx, tx, p, id)
+		if err != nil {
+			return err
+		}
+		if err := authorize(p, d, one.PersonID); err != nil {
+			return err
+		}
+		if one.Version != version {
+			return errVersion(one.Version)
+		}
+		one.Name = d.Name
+		one.Definition = c.definition
+		one.CompanyID = ""
+		if d.Shared {
+			one.CompanyID = p.CompanyID
+		}
+		ok, err := catalog.UpdateFlow(ctx, tx, &one, p.PersonID)
+		if err == nil && !ok {
+			err = errVersion(one.Version + 1)
+		}
+		saved = one
+		return err
+	})
+	if err != nil {
+		return Flow{}, err
+	}
+	return s.complete(ctx, saved)
+}
+
+// find returns a flow of the principal's account.
+func (s *Service) find(ctx context.Context, tx *sqldb.Tx, p principal.Principal, id string) (catalog.SavedFlow, error) {
+	f, ok, err := catalog.FlowByID(ctx, tx, id)
+	if err == nil && (!ok || f.AccountID != p.AccountID) {
+		err = errNoFlow
+	}
+	return f, err
+}
+
+// Delete deletes a flow. Runs that were accepted go on.
+func (s *Service) Delete(ctx context.Context, p principal.Principal, id string) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		f, err := s.find(ctx, tx, p, id)
+		if err != nil {
+			return err
+		}
+		if err := authorize(p, Draft{}, f.PersonID); err != nil {
+			return err
+		}
+		ok, err := catalog.RemoveFlow(ctx, tx, f)
+		if err == nil && !ok {
+			err = errNoFlow
+		}
+		return err
+	})
+}
+
+// Get returns a flow that the principal's account can use: its own, or one that
+// is shared with its company.
+func (s *Service) Get(ctx context.Context, p principal.Principal, id string) (Flow, error) {
+	var saved catalog.SavedFlow
+	err := s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		f, ok, err := catalog.FlowByID(ctx, tx, id)
+		isShared := f.CompanyID != "" && f.CompanyID == p.CompanyID
+		if err == nil && (!ok || f.AccountID != p.AccountID && !isShared) {
+			err = errNoFlow
+		}
+		saved = f
+		return err
+	})
+	if err != nil {
+		return Flow{}, err
+	}
+	return s.complete(ctx, saved)
+}
+
+// List returns the flows that the principal's account can use, oldest first.
+func (s *Service) List(ctx context.Context, p principal.Principal) ([]Flow, error) {
+	var saved []catalog.SavedFlow
+	err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		saved, err = catalog.ListFlows(ctx, tx, p.AccountID, p.CompanyID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Flow, 0, len(saved))
+	for _, one := range saved {
+		f, err := s.complete(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// Versions returns the saved versions of a flow of the principal's account,
+// newest first.
+func (s *Service) Versions(ctx context.Context, p principal.Principal, id string) (all []catalog.FlowVersion, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		if _, err := s.find(ctx, tx, p, id); err != nil {
+			return err
+		}
+		all, err = catalog.FlowVersions(ctx, tx, id)
+		return err
+	})
+	return all, err
+}
+
+// complete adds the draft and the tool to a saved flow.
+func (s *Service) complete(ctx context.Context, saved catalog.SavedFlow) (Flow, error) {
+	d, err := ReadDraft(saved.Definition)
+	if err != nil {
+		return Flow{}, err
+	}
+	d.Shared = saved.CompanyID != ""
+	f := Flow{SavedFlow: saved, Draft: d}
+	f.Tool, err = s.Catalog.ToolVersion(ctx, saved.Hash)
+	return f, err
+}
+
+// ReadDraft returns the draft from which a definition was made.
+func ReadDraft(definition string) (Draft, error) {
+	all, err := catalog.DecodeObject(definition)
+	if err != nil {
+		return Draft{}, fmt.Errorf("read flow: %w", err)
+	}
+	d := Draft{}
+	d.Name, _ = all["name"].(string)
+	d.Description, _ = all["description"].(string)
+	d.Fields, _ = all["fields"].([]any)
+	engine, _ := all["engine"].(map[string]any)
+	with, _ := engine["with"].(map[string]any)
+	d.Steps, _ = with["steps"].([]any)
+	d.Results, _ = with["results"].([]any)
+	return d, nil
+}
