@@ -126,6 +126,17 @@ func (s *Snapshot) buildView(a Audience) *View {
 // visibility.
 func (s *Snapshot) AllTools() []*Tool { return s.tools }
 
+// CurrentTool returns the slug and the tool with an ID, without checking
+// visibility. The tool is nil if there is none any more.
+func (s *Snapshot) CurrentTool(id string) (slug string, t *Tool) {
+	for _, t := range s.tools {
+		if t.ID == id {
+			return t.Slug, t
+		}
+	}
+	return "", nil
+}
+
 // ToolName returns the name of a tool, even if the tool was removed. It returns
 // "" if the ID is unknown.
 func (s *Snapshot) ToolName(id string) string { return s.names[id] }

@@ -101,6 +101,12 @@ func GetUnscoped(ctx context.Context, tx *sqldb.Tx, id string) (Run, error) {
 	return findRun(tx.QueryRow(ctx, `SELECT `+columns+` FROM run WHERE id = $1`, id))
 }
 
+// GetByLibraryID returns the run of an account whose results have ids that begin
+// with a library id.
+func GetByLibraryID(ctx context.Context, tx *sqldb.Tx, accountID, libraryID string) (Run, error) {
+	return findRun(tx.QueryRow(ctx, `SELECT `+columns+` FROM run WHERE library_id = $1 AND account_id = $2`, libraryID, accountID))
+}
+
 func findRun(row sqldb.Scanner) (Run, error) {
 	r, err := scanRun(row)
 	if errors.Is(err, sqldb.ErrNoRows) {
