@@ -25,7 +25,7 @@ import (
 var layers = []map[string][]string{
 	{ // the lowest layer
 		".": nil, "api": nil, "client": nil, "docs": nil, "tools": nil, "web": nil,
-		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/osfile": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
+		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/osfile": nil, "internal/base/ids": nil, "internal/base/sanitize": {"internal/base/fault"}, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
 		"internal/cli/profile": {"client"}, "internal/cli/mcpbridge": nil, "internal/cli/selectjson": nil, "internal/cli/term": nil,
 		"internal/base/netguard": nil, "internal/base/memory": {"internal/base/lowpriority"}, "internal/base/lowpriority": nil,
 		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint", "internal/base/osfile"}, "internal/base/seal": {"internal/base/sqldb"},

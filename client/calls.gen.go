@@ -34,6 +34,7 @@ type Calls struct {
 	Webhooks      *WebhooksCalls
 	Uploads       *UploadsCalls
 	Library       *LibraryCalls
+	Flows         *FlowsCalls
 	Boards        *BoardsCalls
 	Account       *AccountCalls
 	Reports       *ReportsCalls
@@ -65,6 +66,7 @@ func newCalls(c *Client) Calls {
 		Webhooks:      &WebhooksCalls{c},
 		Uploads:       &UploadsCalls{c},
 		Library:       &LibraryCalls{c},
+		Flows:         &FlowsCalls{c},
 		Boards:        &BoardsCalls{c},
 		Account:       &AccountCalls{c},
 		Reports:       &ReportsCalls{c},
@@ -136,6 +138,9 @@ type UploadsCalls struct{ client *Client }
 
 // LibraryCalls has the calls of the field Library of a Client.
 type LibraryCalls struct{ client *Client }
+
+// FlowsCalls has the calls of the field Flows of a Client.
+type FlowsCalls struct{ client *Client }
 
 // BoardsCalls has the calls of the field Boards of a Client.
 type BoardsCalls struct{ client *Client }
@@ -1803,6 +1808,117 @@ func (g *LibraryCalls) RemoveFavorite(ctx context.Context, libraryID string) err
 	return callEmpty(ctx, g.client, &request{
 		method: http.MethodDelete,
 		path:   "/library/" + url.PathEscape(libraryID) + "/favorite",
+		team:   true,
+	})
+}
+
+// List: list saved flows (GET /flows).
+//
+// Lists the flows that were saved for an account, and those that other teams
+// share with its company, the oldest first, without their steps. Flows of
+// the operator are tools like others: `GET /tools` has both.
+func (g *FlowsCalls) List(ctx context.Context) (*FlowList, error) {
+	return callJSON[FlowList](ctx, g.client, &request{
+		method: http.MethodGet,
+		path:   "/flows",
+		team:   true,
+	})
+}
+
+// Create: save a flow (POST /flows).
+//
+// Saves a flow for the account in `team_id`. It is a tool of this account
+// from now on: its `id` is the tool's id, and every client can run it. 400
+// `INVALID_REQUEST` lists all problems, with the step and the field. An
+// account can have 200 flows. 403 `FORBIDDEN` with `reason` `permission`:
+// only a manager of a team can share a flow with the company.
+func (g *FlowsCalls) Create(ctx context.Context, body FlowDraft) (*Flow, error) {
+	return callJSON[Flow](ctx, g.client, &request{
+		method: http.MethodPost,
+		path:   "/flows",
+		json:   body,
+		team:   true,
+	})
+}
+
+// Check: check a flow (POST /flows/check).
+//
+// Checks a flow without saving it, and tells what a run of it can cost. The
+// problems are the same that saving it would report.
+func (g *FlowsCalls) Check(ctx context.Context, body FlowDraft) (*FlowCheck, error) {
+	return callJSON[FlowCheck](ctx, g.client, &request{
+		method:     http.MethodPost,
+		path:       "/flows/check",
+		json:       body,
+		team:       true,
+		repeatable: true,
+	})
+}
+
+// Draft: draft a flow from a result (POST /flows/draft).
+//
+// Returns a flow that repeats the runs which led to a result: the run that
+// made it, those that made its input files, and so on. Uploads and prompts
+// become fields of the flow, other values stay as they were. Nothing is
+// saved.
+func (g *FlowsCalls) Draft(ctx context.Context, body FlowOrigin) (*FlowDraft, error) {
+	return callJSON[FlowDraft](ctx, g.client, &request{
+		method:     http.MethodPost,
+		path:       "/flows/draft",
+		json:       body,
+		team:       true,
+		repeatable: true,
+	})
+}
+
+// Get: get a saved flow (GET /flows/{flow_id}).
+//
+// Returns a flow of the account, or one that is shared with its company,
+// with its steps.
+func (g *FlowsCalls) Get(ctx context.Context, flowID string) (*Flow, error) {
+	return callJSON[Flow](ctx, g.client, &request{
+		method: http.MethodGet,
+		path:   "/flows/" + url.PathEscape(flowID),
+		team:   true,
+	})
+}
+
+// Change: save a new version of a flow (PUT /flows/{flow_id}).
+//
+// Replaces a flow of the account. Runs that were accepted go on with the
+// version that they began with. 412 `CONFLICT`: the flow is no longer at the
+// version in `version`. 403 `FORBIDDEN` with `reason` `permission`: only the
+// person who made it, or a manager of the team, can change it.
+func (g *FlowsCalls) Change(ctx context.Context, flowID string, body FlowChange) (*Flow, error) {
+	return callJSON[Flow](ctx, g.client, &request{
+		method: http.MethodPut,
+		path:   "/flows/" + url.PathEscape(flowID),
+		json:   body,
+		team:   true,
+	})
+}
+
+// Delete: delete a flow (DELETE /flows/{flow_id}).
+//
+// Nobody can run the flow any more; runs that were accepted go on, and
+// results stay. 403 `FORBIDDEN` with `reason` `permission`: only the person
+// who made it, or a manager of the team, can delete it.
+func (g *FlowsCalls) Delete(ctx context.Context, flowID string) error {
+	return callEmpty(ctx, g.client, &request{
+		method: http.MethodDelete,
+		path:   "/flows/" + url.PathEscape(flowID),
+		team:   true,
+	})
+}
+
+// ListVersions: list the versions of a flow (GET /flows/{flow_id}/versions).
+//
+// Lists the last 100 versions of a flow of the account, the newest first.
+// Save an old one with `PUT` to go back to it.
+func (g *FlowsCalls) ListVersions(ctx context.Context, flowID string) (*FlowVersionList, error) {
+	return callJSON[FlowVersionList](ctx, g.client, &request{
+		method: http.MethodGet,
+		path:   "/flows/" + url.PathEscape(flowID) + "/versions",
 		team:   true,
 	})
 }

@@ -1878,6 +1878,170 @@ const (
 	LibrarySortOldest LibrarySort = "oldest"
 )
 
+// FlowDraft: A flow that is to be saved.
+type FlowDraft struct {
+	// Display name; leading and trailing spaces are removed.
+	Name string `json:"name"`
+	// What the flow is for.
+	Description *string `json:"description,omitempty"`
+	// The fields of the flow's form, as in a manifest.
+	Fields []map[string]any `json:"fields,omitempty"`
+	// The steps, as in a manifest.
+	Steps []map[string]any `json:"steps"`
+	// The ids of the steps whose results are those of the flow; the last step
+	// if there are none.
+	Results []string `json:"results,omitempty"`
+	// Whether all teams of the company can use the flow.
+	Shared *bool `json:"shared,omitempty"`
+}
+
+// FlowChange: A new version of a flow.
+type FlowChange struct {
+	// The version that you have read.
+	Version int64 `json:"version"`
+	// Display name; leading and trailing spaces are removed.
+	Name string `json:"name"`
+	// What the flow is for.
+	Description *string `json:"description,omitempty"`
+	// The fields of the flow's form, as in a manifest.
+	Fields []map[string]any `json:"fields,omitempty"`
+	// The steps, as in a manifest.
+	Steps []map[string]any `json:"steps"`
+	// The ids of the steps whose results are those of the flow; the last step
+	// if there are none.
+	Results []string `json:"results,omitempty"`
+	// Whether all teams of the company can use the flow.
+	Shared *bool `json:"shared,omitempty"`
+}
+
+// FlowOrigin: A result from whose history a flow is made.
+type FlowOrigin struct {
+	LibraryID string `json:"library_id"`
+}
+
+// FlowProblem: Why a flow cannot be saved.
+type FlowProblem struct {
+	// The place in the flow, such as `steps.1.inputs.picture`; empty for the
+	// whole flow.
+	Path string `json:"path"`
+	// The message for people.
+	Message string `json:"message"`
+}
+
+// FlowCheck: What is wrong with a flow, and what a run of it can cost.
+type FlowCheck struct {
+	Problems []FlowProblem `json:"problems"`
+	// What a run can cost; null if the problems do not let it be known.
+	Price *FlowPrice `json:"price"`
+}
+
+// FlowPrice: What a run of a flow costs at most, over all values of its
+// form.
+type FlowPrice struct {
+	// The highest price.
+	Tokens int64 `json:"tokens"`
+	// How the price is computed.
+	Formula string `json:"formula"`
+	// The parts of the price. A step with `otherwise` has two.
+	Steps []FlowShare `json:"steps"`
+}
+
+// FlowShare: The part of a step in the price of a flow.
+type FlowShare struct {
+	// The id of the step.
+	Step string `json:"step"`
+	// The slug of the tool.
+	Tool string `json:"tool"`
+	// How often the tool runs at most.
+	Runs int64 `json:"runs"`
+	// The price of one run.
+	Tokens int64 `json:"tokens"`
+}
+
+// FlowSummary: A saved flow without its steps.
+type FlowSummary struct {
+	ID string `json:"id"`
+	// The name of the flow's tool, by which other flows can use it as a step.
+	Slug string `json:"slug"`
+	// Display name.
+	Name string `json:"name"`
+	// What the flow is for.
+	Description string `json:"description"`
+	// The team of the flow; null for the personal account.
+	TeamID *string `json:"team_id"`
+	// The person who made it.
+	UID string `json:"uid"`
+	// Grows with every change.
+	Version int64 `json:"version"`
+	// Whether all teams of the company can use the flow.
+	Shared bool `json:"shared"`
+	// The time of creation.
+	Created time.Time `json:"created"`
+	// The time of the last change.
+	Updated time.Time `json:"updated"`
+}
+
+// Flow: A saved flow. It has all members of `FlowSummary`, and more.
+type Flow struct {
+	ID string `json:"id"`
+	// The name of the flow's tool, by which other flows can use it as a step.
+	Slug string `json:"slug"`
+	// Display name.
+	Name string `json:"name"`
+	// What the flow is for.
+	Description string `json:"description"`
+	// The team of the flow; null for the personal account.
+	TeamID *string `json:"team_id"`
+	// The person who made it.
+	UID string `json:"uid"`
+	// Grows with every change.
+	Version int64 `json:"version"`
+	// Whether all teams of the company can use the flow.
+	Shared bool `json:"shared"`
+	// The time of creation.
+	Created time.Time `json:"created"`
+	// The time of the last change.
+	Updated time.Time `json:"updated"`
+	// The fields of the flow's form, as in a manifest.
+	Fields []map[string]any `json:"fields"`
+	// The steps, as in a manifest.
+	Steps []map[string]any `json:"steps"`
+	// The ids of the steps whose results are those of the flow; the last step
+	// if there are none.
+	Results []string `json:"results"`
+}
+
+// FlowList: Saved flows.
+type FlowList struct {
+	Data []FlowSummary `json:"data"`
+}
+
+// FlowVersion: A saved version of a flow.
+type FlowVersion struct {
+	// The number of the version.
+	Version int64 `json:"version"`
+	// The person who saved it.
+	UID string `json:"uid"`
+	// The time at which it was saved.
+	Created time.Time `json:"created"`
+	// Display name.
+	Name string `json:"name"`
+	// What the flow is for.
+	Description string `json:"description"`
+	// The fields of the flow's form, as in a manifest.
+	Fields []map[string]any `json:"fields"`
+	// The steps, as in a manifest.
+	Steps []map[string]any `json:"steps"`
+	// The ids of the steps whose results are those of the flow; the last step
+	// if there are none.
+	Results []string `json:"results"`
+}
+
+// FlowVersionList: The versions of a flow.
+type FlowVersionList struct {
+	Data []FlowVersion `json:"data"`
+}
+
 // BoardDraft: The data of a board.
 type BoardDraft struct {
 	// Display name; leading and trailing spaces are removed.

@@ -119,6 +119,15 @@ var operations = []operation{
 	{id: "addFavorite", group: "Library", method: "AddFavorite"},
 	{id: "removeFavorite", group: "Library", method: "RemoveFavorite"},
 
+	{id: "listFlows", group: "Flows", method: "List"},
+	{id: "createFlow", group: "Flows", method: "Create"},
+	{id: "checkFlow", group: "Flows", method: "Check", repeat: true},
+	{id: "draftFlow", group: "Flows", method: "Draft", repeat: true},
+	{id: "getFlow", group: "Flows", method: "Get"},
+	{id: "changeFlow", group: "Flows", method: "Change"},
+	{id: "deleteFlow", group: "Flows", method: "Delete"},
+	{id: "listFlowVersions", group: "Flows", method: "ListVersions"},
+
 	{id: "listBoards", group: "Boards", method: "List", all: "All"},
 	{id: "createBoard", group: "Boards", method: "Create"},
 	{id: "getBoard", group: "Boards", method: "Get"},

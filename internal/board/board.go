@@ -24,14 +24,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/pubsub"
+	"atelier/internal/base/sanitize"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/principal"
@@ -113,23 +111,9 @@ func errRevision(revision int64) error {
 	return fault.New(fault.PreconditionFailed, "The board has changed since you read it. Read it again and check whether your change still makes sense.").With("revision", revision)
 }
 
-// checkName validates the name of a board and returns it trimmed.
-func checkName(name string) (string, error) {
-	name = strings.TrimSpace(name)
-	switch {
-	case name == "":
-		return "", fault.New(fault.Invalid, "A name is required.").On("name")
-	case utf8.RuneCountInString(name) > maxName:
-		return "", fault.New(fault.Invalid, fmt.Sprintf("A name must have at most %d characters.", maxName)).On("name")
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "", fault.New(fault.Invalid, "A name must be one line of text.").On("name")
-	}
-	return name, nil
-}
-
 // CreateBoard creates an empty board.
 func (bs *Boards) CreateBoard(ctx context.Context, v principal.Principal, name string) (b Board, err error) {
-	if name, err = checkName(name); err != nil {
+	if name, err = sanitize.Name(name, maxName); err != nil {
 		return Board{}, err
 	}
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -256,7 +240,7 @@ func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v principal.Pr
 
 // RenameBoard renames a board, and returns it with at most limit of its nodes.
 func (bs *Boards) RenameBoard(ctx context.Context, v principal.Principal, id string, m Match, name string, limit int) (b Board, p Page, err error) {
-	if name, err = checkName(name); err != nil {
+	if name, err = sanitize.Name(name, maxName); err != nil {
 		return Board{}, Page{}, err
 	}
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {

@@ -485,6 +485,53 @@ export declare const rules: {
         isSafe: true;
         hasAccount: true;
     };
+    listFlows: {
+        method: string;
+        path: string;
+        isSafe: true;
+        hasAccount: true;
+    };
+    createFlow: {
+        method: string;
+        path: string;
+        hasAccount: true;
+    };
+    checkFlow: {
+        method: string;
+        path: string;
+        isSafe: true;
+        hasAccount: true;
+    };
+    draftFlow: {
+        method: string;
+        path: string;
+        isSafe: true;
+        hasAccount: true;
+    };
+    getFlow: {
+        method: string;
+        path: string;
+        isSafe: true;
+        hasAccount: true;
+    };
+    changeFlow: {
+        method: string;
+        path: string;
+        isSafe: true;
+        hasAccount: true;
+    };
+    deleteFlow: {
+        method: string;
+        path: string;
+        isSafe: true;
+        hasAccount: true;
+    };
+    listFlowVersions: {
+        method: string;
+        path: string;
+        isSafe: true;
+        hasAccount: true;
+    };
     listBoards: {
         method: string;
         path: string;

@@ -17,6 +17,9 @@ import (
 // part of snapshots: ViewOf adds them to the view of an audience.
 const Account Source = "account"
 
+// MaxFlowVersions is the number of versions that are kept of a saved flow.
+const MaxFlowVersions = 100
+
 // SavedFlow is a flow that people saved for an account.
 type SavedFlow struct {
 	ID         string // of the tool
@@ -32,6 +35,15 @@ type SavedFlow struct {
 	Updated    time.Time
 
 	pinned string // definition with the hashes of its tools
+}
+
+// TeamID returns the id of the team that the flow belongs to, or "" if it
+// belongs to a personal account.
+func (f SavedFlow) TeamID() string {
+	if f.AccountID == f.PersonID {
+		return ""
+	}
+	return f.AccountID
 }
 
 // FlowVersion is a saved version of a flow.
@@ -158,55 +170,47 @@ func namedTools(r row) []string {
 func (c *Catalog) ViewOf(ctx context.Context, a Audience, accountID string) (*View, error) {
 	snapshot := c.CurrentSnapshot()
 	base := snapshot.ViewFor(a)
-	saved, err := flowsOf(ctx, c.db, accountID, a.CompanyID)
+	if accountID == "" {
+		return base, nil
+	}
+	saved, err := readFlowTools(ctx, c.db, accountID, a.CompanyID)
 	if err != nil || len(saved) == 0 {
 		return base, err
 	}
-	key := fmt.Sprintf("%p", base)
-	for _, f := range saved {
-		key += " " + f.ID + f.Hash
+	var flows strings.Builder
+	for _, r := range saved {
+		flows.WriteString(r.id + " " + r.hash + "\n")
 	}
+	key := mergedKey{base: base, flows: flows.String()}
 	if v, ok := snapshot.findMerged(key); ok {
 		return v, nil
 	}
 	own := map[string]*Tool{}
-	for _, f := range saved {
-		t, err := c.flowTool(ctx, f)
+	for _, r := range saved {
+		t, err := c.ToolVersion(ctx, r.hash)
 		if err != nil {
-			c.logUnreadable(row{id: f.ID, slug: f.Slug}, err)
+			c.logUnreadable(r, err)
 			continue
 		}
-		own[t.Slug] = t
+		one := *t
+		one.ID = r.id
+		one.Slug = r.slug
+		one.Created = r.created
+		one.Updated = r.updated
+		own[r.slug] = &one
 	}
-	v := snapshot.mergeView(base, a, own)
+	v := mergeView(base, a, own)
 	snapshot.keepMerged(key, v)
 	return v, nil
 }
 
-// flowTool returns the tool of a saved flow.
-func (c *Catalog) flowTool(ctx context.Context, f SavedFlow) (*Tool, error) {
-	version, err := c.ToolVersion(ctx, f.Hash)
-	if err != nil {
-		return nil, err
-	}
-	t := *version
-	t.ID = f.ID
-	t.Slug = f.Slug
-	t.Created = f.Created
-	t.Updated = f.Updated
-	return &t, nil
-}
-
 // mergeView returns a view with the saved flows that the audience can run.
-func (s *Snapshot) mergeView(base *View, a Audience, own map[string]*Tool) *View {
-	v := &View{
-		Tools:  slices.Clone(base.Tools),
-		byID:   maps.Clone(base.byID),
-		bySlug: maps.Clone(base.bySlug),
-		byTag:  base.byTag,
-		tags:   base.tags,
-		kits:   base.kits,
-	}
+func mergeView(base *View, a Audience, own map[string]*Tool) *View {
+	v := *base
+	v.Tools = slices.Clone(base.Tools)
+	v.byID = maps.Clone(base.byID)
+	v.bySlug = maps.Clone(base.bySlug)
+	v.blockedSteps = map[string]string{}
 	find := func(slug string) *Tool {
 		if t := own[slug]; t != nil {
 			return t
@@ -215,7 +219,11 @@ func (s *Snapshot) mergeView(base *View, a Audience, own map[string]*Tool) *View
 	}
 	for _, slug := range sortedKeys(own) {
 		t := own[slug]
-		if a.Blocked.hasID(t.ID) || !canRunAll(t, find, flow.MaxDepth) {
+		if a.Blocked.hasID(t.ID) {
+			continue
+		}
+		if step := findBlockedStep(t, find, flow.MaxDepth); step != "" {
+			v.blockedSteps[t.ID] = step
 			continue
 		}
 		v.Tools = append(v.Tools, t)
@@ -223,16 +231,22 @@ func (s *Snapshot) mergeView(base *View, a Audience, own map[string]*Tool) *View
 		v.bySlug[t.Slug] = t
 	}
 	slices.SortFunc(v.Tools, func(x, y *Tool) int { return x.SortKey().Compare(y.SortKey()) })
-	return v
+	return &v
 }
 
-// canRunAll reports whether all tools that a flow names are found.
-func canRunAll(t *Tool, find func(slug string) *Tool, limit int) bool {
+// findBlockedStep returns the first step of a flow for whose tool find returns
+// nil, or whose tool is a flow with such a step. It returns "" if there is none.
+func findBlockedStep(t *Tool, find func(slug string) *Tool, limit int) string {
 	if !t.IsFlow() {
-		return true
+		return ""
 	}
-	return limit > 0 && !slices.ContainsFunc(t.Flow.Tools(), func(slug string) bool {
-		named := find(slug)
-		return named == nil || !canRunAll(named, find, limit-1)
-	})
+	for _, step := range t.Flow.Steps {
+		for _, slug := range step.ToolSlugs() {
+			named := find(slug)
+			if named == nil || limit == 0 || findBlockedStep(named, find, limit-1) != "" {
+				return step.ID
+			}
+		}
+	}
+	return ""
 }

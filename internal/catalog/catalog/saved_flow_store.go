@@ -18,11 +18,20 @@ func scanFlow(r sqldb.Scanner) (f SavedFlow, err error) {
 	return f, err
 }
 
-// flowsOf returns the flows that an account can use, oldest first. There are at
-// most MaxFlows for an account.
-func flowsOf(ctx context.Context, db *sqldb.DB, accountID, companyID string) (all []SavedFlow, err error) {
+// readFlowTools returns the tools of the flows that an account can use, without
+// their definitions. companyID is "" if the account belongs to no company.
+func readFlowTools(ctx context.Context, db *sqldb.DB, accountID, companyID string) (all []row, err error) {
 	err = db.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err = ListFlows(ctx, tx, accountID, companyID)
+		all, err = sqldb.All(ctx, tx, `
+			SELECT t.id, t.slug, t.hash, f.created, f.updated FROM saved_flow f JOIN tool t ON t.id = f.id
+			WHERE f.deleted IS NULL AND (f.account_id = $1 OR f.company_id = $2) ORDER BY f.id`, []any{accountID, companyID},
+			func(s sqldb.Scanner) (r row, err error) {
+				var created, updated sqldb.Time
+				err = s.Scan(&r.id, &r.slug, &r.hash, &created, &updated)
+				r.created = created.Time
+				r.updated = updated.Time
+				return r, err
+			})
 		return err
 	})
 	return all, err
@@ -41,10 +50,13 @@ func ListFlows(ctx context.Context, tx *sqldb.Tx, accountID, companyID string) (
 	return append(own, shared...), err
 }
 
-// CountFlows returns the number of flows that were saved for an account.
-func CountFlows(ctx context.Context, tx *sqldb.Tx, accountID string) (n int64, err error) {
-	err = tx.QueryRow(ctx, `SELECT count(*) FROM saved_flow WHERE account_id = $1 AND deleted IS NULL`, accountID).Scan(&n)
-	return n, err
+// CountFlows returns how many other flows were saved for the account of a flow,
+// and how many are shared with its company.
+func CountFlows(ctx context.Context, tx *sqldb.Tx, f SavedFlow) (own, shared int64, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT (SELECT count(*) FROM saved_flow WHERE account_id = $1 AND id <> $3 AND deleted IS NULL),
+			(SELECT count(*) FROM saved_flow WHERE company_id = $2 AND id <> $3 AND deleted IS NULL)`, f.AccountID, f.CompanyID, f.ID).Scan(&own, &shared)
+	return own, shared, err
 }
 
 // FlowByID returns a saved flow of any account. ok is false if there is none.
@@ -93,9 +105,15 @@ func deleteFlow(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
 	return sqldb.Changed(ctx, tx, `UPDATE saved_flow SET deleted = $2 WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
 }
 
+// insertFlowVersion adds a version, and deletes the oldest if there are more
+// than MaxFlowVersions.
 func insertFlowVersion(ctx context.Context, tx *sqldb.Tx, id string, v FlowVersion) error {
 	_, err := tx.Exec(ctx, `INSERT INTO saved_flow_version (flow_id, number, definition, person_id, created) VALUES ($1, $2, $3, $4, $5)`,
 		id, v.Number, v.Definition, v.PersonID, sqldb.At(tx.Now))
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM saved_flow_version WHERE flow_id = $1 AND number <= $2`, id, v.Number-MaxFlowVersions)
 	return err
 }
 

@@ -27,8 +27,8 @@ type Snapshot struct {
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
-	merged   map[string]*View // views with saved flows (see ViewOf)
-	distinct map[string]*View // views by a key that contains the visible restricted tools and the allowed and blocked tools of the role
+	merged   map[mergedKey]*View // views with saved flows (see ViewOf)
+	distinct map[string]*View    // views by a key that contains the visible restricted tools and the allowed and blocked tools of the role
 }
 
 // View is the part of a snapshot that an audience may see. It is immutable.
@@ -40,6 +40,7 @@ type View struct {
 	byTag        map[string][]*Tool // by tag ID
 	tags         map[string]Tag
 	kits         []Kit
+	blockedSteps map[string]string // the first step that cannot run, by the id of a saved flow
 }
 
 // maxViews is the maximum number of cached views. When it is reached, the cache
@@ -83,18 +84,24 @@ func (s *Snapshot) ViewFor(a Audience) *View {
 	return v
 }
 
-func (s *Snapshot) findMerged(key string) (*View, bool) {
+// mergedKey names a view with saved flows.
+type mergedKey struct {
+	base  *View
+	flows string // ids and hashes
+}
+
+func (s *Snapshot) findMerged(key mergedKey) (*View, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	v, ok := s.merged[key]
 	return v, ok
 }
 
-func (s *Snapshot) keepMerged(key string, v *View) {
+func (s *Snapshot) keepMerged(key mergedKey, v *View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.merged) >= maxViews || s.merged == nil {
-		s.merged = map[string]*View{}
+		s.merged = map[mergedKey]*View{}
 	}
 	s.merged[key] = v
 }
@@ -174,6 +181,10 @@ func (v *View) ToolByName(name string) (*Tool, bool) {
 	t, ok := v.bySlug[name]
 	return t, ok
 }
+
+// BlockedStep returns the first step of a saved flow whose tool does not exist
+// any more or may not be used, and "" if there is none.
+func (v *View) BlockedStep(toolID string) string { return v.blockedSteps[toolID] }
 
 // ToolBySlug returns the tool with the given slug. ok is false if it does not
 // exist or is not visible.

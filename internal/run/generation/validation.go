@@ -60,10 +60,20 @@ func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (check
 	audience := AudienceOf(d.Principal)
 	tool, ok := snapshot.ViewFor(audience).ToolByID(d.ToolID)
 	if !ok {
-		if step := snapshot.BlockedStep(audience, d.ToolID); step != "" {
-			return checkedDraft{}, errBlockedStep(step)
+		view, err := v.catalog.ViewOf(ctx, audience, d.Principal.AccountID)
+		if err != nil {
+			return checkedDraft{}, err
 		}
-		return checkedDraft{}, errNoTool
+		if tool, ok = view.ToolByID(d.ToolID); !ok {
+			step := snapshot.BlockedStep(audience, d.ToolID)
+			if step == "" {
+				step = view.BlockedStep(d.ToolID)
+			}
+			if step != "" {
+				return checkedDraft{}, errBlockedStep(step)
+			}
+			return checkedDraft{}, errNoTool
+		}
 	}
 	if d.ToolHash != tool.Hash {
 		return checkedDraft{}, errStaleTool(tool.Hash)

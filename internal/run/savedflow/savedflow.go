@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"atelier/internal/base/fault"
+	"atelier/internal/base/sanitize"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/catalog/flow"
@@ -22,11 +24,13 @@ import (
 	"atelier/internal/run/generation"
 )
 
-// MaxFlows is the maximum number of flows of an account.
-const MaxFlows = 200
-
-// maxDefinition is the maximum size of the definition of a flow, in bytes.
-const maxDefinition = 256 << 10
+// Limits of saved flows.
+const (
+	MaxFlows       = 200 // flows of an account, and flows that are shared in a company
+	maxName        = 200 // characters
+	maxDescription = 2000
+	maxDefinition  = 256 << 10 // bytes
+)
 
 // Draft is a flow as people send it. Fields and Steps are written as in
 // manifests, with the types of decoded JSON.
@@ -40,22 +44,20 @@ type Draft struct {
 	Shared bool
 }
 
-// Flow is a saved flow with its tool.
+// Flow is a saved flow.
 type Flow struct {
 	catalog.SavedFlow
 	Draft Draft
-	// Tool is nil if the flow cannot be read any more.
-	Tool *catalog.Tool
 }
 
 // Checked is a draft that was compared with the tools that it names.
 type Checked struct {
 	// Problems say why the flow cannot be saved; empty if it can.
 	Problems []catalog.Remark
-	// Tool, Bounds and Output are set if the draft can be read.
-	Tool   *catalog.Tool
-	Bounds flow.Bounds
+	// Bounds is the price; nil if the problems do not let it be known.
+	Bounds *flow.Bounds
 
+	name       string // trimmed
 	definition string
 }
 
@@ -73,6 +75,9 @@ func errVersion(current int64) error {
 
 // Check compares a draft with the tools that the principal may use.
 func (s *Service) Check(ctx context.Context, p principal.Principal, d Draft) (Checked, error) {
+	if err := d.clean(); err != nil {
+		return Checked{}, err
+	}
 	view, err := s.Catalog.ViewOf(ctx, generation.AudienceOf(p), p.AccountID)
 	if err != nil {
 		return Checked{}, err
@@ -83,7 +88,7 @@ func (s *Service) Check(ctx context.Context, p principal.Principal, d Draft) (Ch
 	}
 	manifest := d.manifest(find)
 	tool, definition, problems := catalog.ParseFlow(manifest)
-	c := Checked{definition: definition}
+	c := Checked{name: d.Name, definition: definition}
 	for _, problem := range problems {
 		path, message := splitProblem(problem.Message)
 		c.Problems = append(c.Problems, catalog.Remark{Path: path, Message: message})
@@ -94,13 +99,24 @@ func (s *Service) Check(ctx context.Context, p principal.Principal, d Draft) (Ch
 	if len(c.Problems) > 0 {
 		return c, nil
 	}
-	c.Tool = tool
-	c.Bounds = tool.FlowBounds(nil, find)
+	bounds := tool.FlowBounds(nil, find)
+	c.Bounds = &bounds
 	for _, remark := range tool.CheckFlow(find) {
 		remark.Path = slices.DeleteFunc(remark.Path, func(key string) bool { return key == "engine" || key == "with" })
 		c.Problems = append(c.Problems, remark)
 	}
 	return c, nil
+}
+
+// clean trims the name, and checks the texts of a draft.
+func (d *Draft) clean() (err error) {
+	if d.Name, err = sanitize.Name(d.Name, maxName); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(d.Description) > maxDescription {
+		return fault.New(fault.Invalid, fmt.Sprintf("A description must have at most %d characters.", maxDescription)).On("description")
+	}
+	return nil
 }
 
 // splitProblem splits a message such as "fields[0].key: is required" into the
@@ -176,14 +192,9 @@ func (c Checked) checkValid() error {
 	}
 	e := fault.New(fault.Invalid, "The flow has problems.")
 	for _, p := range c.Problems {
-		e.Fields = append(e.Fields, fault.Field{Path: strings.Join(p.Path, "."), Message: sentence(p.Message)})
+		e.Fields = append(e.Fields, fault.Field{Path: strings.Join(p.Path, "."), Message: p.Message})
 	}
 	return e
-}
-
-// sentence capitalizes a message and ends it with a full stop.
-func sentence(text string) string {
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // Create saves a new flow.
@@ -198,27 +209,38 @@ func (s *Service) Create(ctx context.Context, p principal.Principal, d Draft) (f
 	if err := c.checkValid(); err != nil {
 		return Flow{}, err
 	}
-	saved := catalog.SavedFlow{AccountID: p.AccountID, PersonID: p.PersonID, Name: d.Name, Definition: c.definition}
+	saved := catalog.SavedFlow{AccountID: p.AccountID, PersonID: p.PersonID, Name: c.name, Definition: c.definition}
 	if d.Shared {
 		saved.CompanyID = p.CompanyID
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		one := saved
-		n, err := catalog.CountFlows(ctx, tx, p.AccountID)
-		if err != nil {
+		if err := checkRoom(ctx, tx, one); err != nil {
 			return err
 		}
-		if n >= MaxFlows {
-			return fault.New(fault.Invalid, fmt.Sprintf("An account can have at most %d flows. Delete one first.", MaxFlows))
-		}
-		err = catalog.InsertFlow(ctx, tx, &one)
+		err := catalog.InsertFlow(ctx, tx, &one)
 		f.SavedFlow = one
 		return err
 	})
 	if err != nil {
 		return Flow{}, err
 	}
-	return s.complete(ctx, f.SavedFlow)
+	return complete(f.SavedFlow)
+}
+
+// checkRoom returns an error if the account, or the company with which a flow
+// is shared, has as many flows as it may have.
+func checkRoom(ctx context.Context, tx *sqldb.Tx, f catalog.SavedFlow) error {
+	own, shared, err := catalog.CountFlows(ctx, tx, f)
+	switch {
+	case err != nil:
+		return err
+	case own >= MaxFlows:
+		return fault.New(fault.Invalid, fmt.Sprintf("An account can have at most %d flows. Delete one first.", MaxFlows))
+	case shared >= MaxFlows:
+		return fault.New(fault.Invalid, fmt.Sprintf("A company can share at most %d flows. Stop sharing one first.", MaxFlows)).On("shared")
+	}
+	return nil
 }
 
 // authorize returns an error unless the principal may save or delete a flow that
@@ -252,14 +274,23 @@ func (s *Service) Update(ctx context.Context, p principal.Principal, id string, 
 		if err := authorize(p, d, one.PersonID); err != nil {
 			return err
 		}
-		if one.Version != version {
-			return errVersion(one.Version)
-		}
-		one.Name = d.Name
+		before := one
+		one.Name = c.name
 		one.Definition = c.definition
 		one.CompanyID = ""
 		if d.Shared {
 			one.CompanyID = p.CompanyID
+		}
+		isRepeated := before.Version == version+1 && before.Definition == one.Definition && before.CompanyID == one.CompanyID
+		if isRepeated { // the response to the first request was lost
+			saved = before
+			return nil
+		}
+		if before.Version != version {
+			return errVersion(before.Version)
+		}
+		if err := checkRoom(ctx, tx, one); err != nil {
+			return err
 		}
 		ok, err := catalog.UpdateFlow(ctx, tx, &one, p.PersonID)
 		if err == nil && !ok {
@@ -271,7 +302,7 @@ func (s *Service) Update(ctx context.Context, p principal.Principal, id string, 
 	if err != nil {
 		return Flow{}, err
 	}
-	return s.complete(ctx, saved)
+	return complete(saved)
 }
 
 // find returns a flow of the principal's account.
@@ -317,7 +348,7 @@ func (s *Service) Get(ctx context.Context, p principal.Principal, id string) (Fl
 	if err != nil {
 		return Flow{}, err
 	}
-	return s.complete(ctx, saved)
+	return complete(saved)
 }
 
 // List returns the flows that the principal's account can use, oldest first.
@@ -332,7 +363,7 @@ func (s *Service) List(ctx context.Context, p principal.Principal) ([]Flow, erro
 	}
 	all := make([]Flow, 0, len(saved))
 	for _, one := range saved {
-		f, err := s.complete(ctx, one)
+		f, err := complete(one)
 		if err != nil {
 			return nil, err
 		}
@@ -341,33 +372,46 @@ func (s *Service) List(ctx context.Context, p principal.Principal) ([]Flow, erro
 	return all, nil
 }
 
+// Version is a saved version of a flow.
+type Version struct {
+	catalog.FlowVersion
+	Draft Draft
+}
+
 // Versions returns the saved versions of a flow of the principal's account,
 // newest first.
-func (s *Service) Versions(ctx context.Context, p principal.Principal, id string) (all []catalog.FlowVersion, err error) {
-	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+func (s *Service) Versions(ctx context.Context, p principal.Principal, id string) ([]Version, error) {
+	var stored []catalog.FlowVersion
+	err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if _, err := s.find(ctx, tx, p, id); err != nil {
 			return err
 		}
-		all, err = catalog.FlowVersions(ctx, tx, id)
+		stored, err = catalog.FlowVersions(ctx, tx, id)
 		return err
 	})
-	return all, err
-}
-
-// complete adds the draft and the tool to a saved flow.
-func (s *Service) complete(ctx context.Context, saved catalog.SavedFlow) (Flow, error) {
-	d, err := ReadDraft(saved.Definition)
 	if err != nil {
-		return Flow{}, err
+		return nil, err
 	}
-	d.Shared = saved.CompanyID != ""
-	f := Flow{SavedFlow: saved, Draft: d}
-	f.Tool, err = s.Catalog.ToolVersion(ctx, saved.Hash)
-	return f, err
+	all := make([]Version, 0, len(stored))
+	for _, one := range stored {
+		d, err := readDraft(one.Definition)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Version{FlowVersion: one, Draft: d})
+	}
+	return all, nil
 }
 
-// ReadDraft returns the draft from which a definition was made.
-func ReadDraft(definition string) (Draft, error) {
+// complete adds the draft to a saved flow.
+func complete(saved catalog.SavedFlow) (Flow, error) {
+	d, err := readDraft(saved.Definition)
+	d.Shared = saved.CompanyID != ""
+	return Flow{SavedFlow: saved, Draft: d}, err
+}
+
+// readDraft returns the draft from which a definition was made.
+func readDraft(definition string) (Draft, error) {
 	all, err := catalog.DecodeObject(definition)
 	if err != nil {
 		return Draft{}, fmt.Errorf("read flow: %w", err)

@@ -29,6 +29,7 @@ import (
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/session"
 	"atelier/internal/run/generation"
+	"atelier/internal/run/savedflow"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/accesstokens"
 	"atelier/internal/web/api/boards"
@@ -36,6 +37,7 @@ import (
 	"atelier/internal/web/api/devices"
 	"atelier/internal/web/api/events"
 	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/flows"
 	"atelier/internal/web/api/generations"
 	"atelier/internal/web/api/invitations"
 	ledgerapi "atelier/internal/web/api/ledger"
@@ -205,6 +207,10 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Boards:  boardsHandler,
 			Links:   p.Links,
 			Streams: streams,
+		},
+		&flows.Handler{
+			Flows: &savedflow.Service{DB: p.DB, Catalog: p.Catalog},
+			JSON:  jsonLimits,
 		},
 		&generations.Handler{
 			Runs:    p.Runs,

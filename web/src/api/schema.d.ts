@@ -1553,6 +1553,128 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List saved flows
+         * @description Lists the flows that were saved for an account, and those that other teams share with its company, the oldest
+         *     first, without their steps. Flows of the operator are tools like others: `GET /tools` has both.
+         */
+        get: operations["listFlows"];
+        put?: never;
+        /**
+         * Save a flow
+         * @description Saves a flow for the account in `team_id`. It is a tool of this account from now on: its `id` is the tool's id,
+         *     and every client can run it. 400 `INVALID_REQUEST` lists all problems, with the step and the field. An account
+         *     can have 200 flows. 403 `FORBIDDEN` with `reason` `permission`: only a manager of a team can share a flow with
+         *     the company.
+         */
+        post: operations["createFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a flow
+         * @description Checks a flow without saving it, and tells what a run of it can cost. The problems are the same that saving it
+         *     would report.
+         */
+        post: operations["checkFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Draft a flow from a result
+         * @description Returns a flow that repeats the runs which led to a result: the run that made it, those that made its input
+         *     files, and so on. Uploads and prompts become fields of the flow, other values stay as they were. Nothing is
+         *     saved.
+         */
+        post: operations["draftFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/{flow_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a saved flow
+         * @description Returns a flow of the account, or one that is shared with its company, with its steps.
+         */
+        get: operations["getFlow"];
+        /**
+         * Save a new version of a flow
+         * @description Replaces a flow of the account. Runs that were accepted go on with the version that they began with. 412
+         *     `CONFLICT`: the flow is no longer at the version in `version`. 403 `FORBIDDEN` with `reason` `permission`: only
+         *     the person who made it, or a manager of the team, can change it.
+         */
+        put: operations["changeFlow"];
+        post?: never;
+        /**
+         * Delete a flow
+         * @description Nobody can run the flow any more; runs that were accepted go on, and results stay. 403 `FORBIDDEN` with
+         *     `reason` `permission`: only the person who made it, or a manager of the team, can delete it.
+         */
+        delete: operations["deleteFlow"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/{flow_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the versions of a flow
+         * @description Lists the last 100 versions of a flow of the account, the newest first. Save an old one with `PUT` to go back to it.
+         */
+        get: operations["listFlowVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/boards": {
         parameters: {
             query?: never;
@@ -4962,6 +5084,301 @@ export interface components {
          * @enum {string}
          */
         LibrarySort: "newest" | "oldest";
+        /**
+         * @description A field of a form, as in a manifest, such as `{"key", "type", "label", "required", "default"}`.
+         * @example {
+         *       "key": "photo",
+         *       "type": "IMG",
+         *       "label": "Photo",
+         *       "required": true
+         *     }
+         */
+        FlowField: {
+            [key: string]: unknown;
+        };
+        /**
+         * @description A step, as in a manifest: `id`, `tool` (a slug), and `inputs` from `{"field"}`, `{"step", "result"}`,
+         *     `{"value"}`, `{"item": true}`, `{"first_of"}` or `{"all_of"}`; and `num_results`, `for_each` with `max`,
+         *     `when`, `otherwise` and `drop`.
+         * @example {
+         *       "id": "large",
+         *       "tool": "upscale",
+         *       "inputs": {
+         *         "picture": {
+         *           "field": "photo"
+         *         }
+         *       }
+         *     }
+         */
+        FlowStep: {
+            [key: string]: unknown;
+        };
+        /** @description A flow that is to be saved. */
+        FlowDraft: {
+            /**
+             * @description Display name; leading and trailing spaces are removed.
+             * @example Portrait to poster
+             */
+            name: string;
+            /**
+             * @description What the flow is for.
+             * @example Cuts a person out and prints a poster.
+             */
+            description?: string;
+            /** @description The fields of the flow's form, as in a manifest. */
+            fields?: components["schemas"]["FlowField"][];
+            /** @description The steps, as in a manifest. */
+            steps: components["schemas"]["FlowStep"][];
+            /**
+             * @description The ids of the steps whose results are those of the flow; the last step if there are none.
+             * @example [
+             *       "large"
+             *     ]
+             */
+            results?: string[];
+            /**
+             * @description Whether all teams of the company can use the flow.
+             * @default false
+             */
+            shared: boolean;
+        };
+        /** @description A new version of a flow. */
+        FlowChange: {
+            /**
+             * Format: int64
+             * @description The version that you have read.
+             * @example 3
+             */
+            version: number;
+            /**
+             * @description Display name; leading and trailing spaces are removed.
+             * @example Portrait to poster
+             */
+            name: string;
+            /**
+             * @description What the flow is for.
+             * @example Cuts a person out and prints a poster.
+             */
+            description?: string;
+            /** @description The fields of the flow's form, as in a manifest. */
+            fields?: components["schemas"]["FlowField"][];
+            /** @description The steps, as in a manifest. */
+            steps: components["schemas"]["FlowStep"][];
+            /**
+             * @description The ids of the steps whose results are those of the flow; the last step if there are none.
+             * @example [
+             *       "large"
+             *     ]
+             */
+            results?: string[];
+            /**
+             * @description Whether all teams of the company can use the flow.
+             * @default false
+             */
+            shared: boolean;
+        };
+        /** @description A result from whose history a flow is made. */
+        FlowOrigin: {
+            library_id: components["schemas"]["ResultID"];
+        };
+        /** @description Why a flow cannot be saved. */
+        FlowProblem: {
+            /**
+             * @description The place in the flow, such as `steps.1.inputs.picture`; empty for the whole flow.
+             * @example steps.1.inputs.picture
+             */
+            path: string;
+            /**
+             * @description The message for people.
+             * @example There is no step large.
+             */
+            message: string;
+        };
+        /** @description What is wrong with a flow, and what a run of it can cost. */
+        FlowCheck: {
+            problems: components["schemas"]["FlowProblem"][];
+            /** @description What a run can cost; null if the problems do not let it be known. */
+            price: components["schemas"]["FlowPrice"] | null;
+        };
+        /** @description What a run of a flow costs at most, over all values of its form. */
+        FlowPrice: {
+            /**
+             * Format: int64
+             * @description The highest price.
+             * @example 42
+             */
+            tokens: number;
+            /**
+             * @description How the price is computed.
+             * @example 2 (large) + 8 × 5 (clips) = 42 tokens at most
+             */
+            formula: string;
+            /** @description The parts of the price. A step with `otherwise` has two. */
+            steps: components["schemas"]["FlowShare"][];
+        };
+        /** @description The part of a step in the price of a flow. */
+        FlowShare: {
+            /**
+             * @description The id of the step.
+             * @example clips
+             */
+            step: string;
+            /**
+             * @description The slug of the tool.
+             * @example slideshow
+             */
+            tool: string;
+            /**
+             * Format: int64
+             * @description How often the tool runs at most.
+             * @example 8
+             */
+            runs: number;
+            /**
+             * Format: int64
+             * @description The price of one run.
+             * @example 5
+             */
+            tokens: number;
+        };
+        /** @description A saved flow without its steps. */
+        FlowSummary: {
+            id: components["schemas"]["ID"];
+            /**
+             * @description The name of the flow's tool, by which other flows can use it as a step.
+             * @example flow-pagw53lsaa2kiggg5wr4
+             */
+            slug: string;
+            /**
+             * @description Display name.
+             * @example Portrait to poster
+             */
+            name: string;
+            /**
+             * @description What the flow is for.
+             * @example Cuts a person out and prints a poster.
+             */
+            description: string;
+            /** @description The team of the flow; null for the personal account. */
+            team_id: string | null;
+            /** @description The person who made it. */
+            uid: components["schemas"]["ID"];
+            /**
+             * Format: int64
+             * @description Grows with every change.
+             * @example 3
+             */
+            version: number;
+            /** @description Whether all teams of the company can use the flow. */
+            shared: boolean;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            created: string;
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updated: string;
+        };
+        /** @description A saved flow. It has all members of `FlowSummary`, and more. */
+        Flow: {
+            id: components["schemas"]["ID"];
+            /**
+             * @description The name of the flow's tool, by which other flows can use it as a step.
+             * @example flow-pagw53lsaa2kiggg5wr4
+             */
+            slug: string;
+            /**
+             * @description Display name.
+             * @example Portrait to poster
+             */
+            name: string;
+            /**
+             * @description What the flow is for.
+             * @example Cuts a person out and prints a poster.
+             */
+            description: string;
+            /** @description The team of the flow; null for the personal account. */
+            team_id: string | null;
+            /** @description The person who made it. */
+            uid: components["schemas"]["ID"];
+            /**
+             * Format: int64
+             * @description Grows with every change.
+             * @example 3
+             */
+            version: number;
+            /** @description Whether all teams of the company can use the flow. */
+            shared: boolean;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            created: string;
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updated: string;
+            /** @description The fields of the flow's form, as in a manifest. */
+            fields: components["schemas"]["FlowField"][];
+            /** @description The steps, as in a manifest. */
+            steps: components["schemas"]["FlowStep"][];
+            /**
+             * @description The ids of the steps whose results are those of the flow; the last step if there are none.
+             * @example [
+             *       "large"
+             *     ]
+             */
+            results: string[];
+        };
+        /** @description Saved flows. */
+        FlowList: {
+            data: components["schemas"]["FlowSummary"][];
+        };
+        /** @description A saved version of a flow. */
+        FlowVersion: {
+            /**
+             * Format: int64
+             * @description The number of the version.
+             * @example 3
+             */
+            version: number;
+            /** @description The person who saved it. */
+            uid: components["schemas"]["ID"];
+            /**
+             * Format: date-time
+             * @description The time at which it was saved.
+             */
+            created: string;
+            /**
+             * @description Display name.
+             * @example Portrait to poster
+             */
+            name: string;
+            /**
+             * @description What the flow is for.
+             * @example Cuts a person out and prints a poster.
+             */
+            description: string;
+            /** @description The fields of the flow's form, as in a manifest. */
+            fields: components["schemas"]["FlowField"][];
+            /** @description The steps, as in a manifest. */
+            steps: components["schemas"]["FlowStep"][];
+            /**
+             * @description The ids of the steps whose results are those of the flow; the last step if there are none.
+             * @example [
+             *       "large"
+             *     ]
+             */
+            results: string[];
+        };
+        /** @description The versions of a flow. */
+        FlowVersionList: {
+            data: components["schemas"]["FlowVersion"][];
+        };
         /** @description The data of a board. */
         BoardDraft: {
             /**
@@ -6192,6 +6609,8 @@ export interface components {
         TusResumable: components["schemas"]["TusProtocol"];
         /** @description The whole id of a result, from the library or a run's `outputs`. */
         LibraryID: components["schemas"]["ResultID"];
+        /** @description The flow's id, which is also the id of its tool. */
+        FlowID: components["schemas"]["ID"];
         /** @description The board's id. */
         BoardID: components["schemas"]["ID"];
         /** @description The node's id. */
@@ -9454,6 +9873,306 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listFlows: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The saved flows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    createFlow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FlowDraft"];
+            };
+        };
+        responses: {
+            /** @description The flow. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Flow"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    checkFlow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FlowDraft"];
+            };
+        };
+        responses: {
+            /** @description What is wrong with the flow, and its price. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowCheck"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    draftFlow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FlowOrigin"];
+            };
+        };
+        responses: {
+            /** @description The flow, not saved yet. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowDraft"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getFlow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path: {
+                /** @description The flow's id, which is also the id of its tool. */
+                flow_id: components["parameters"]["FlowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The flow. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Flow"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    changeFlow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path: {
+                /** @description The flow's id, which is also the id of its tool. */
+                flow_id: components["parameters"]["FlowID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FlowChange"];
+            };
+        };
+        responses: {
+            /** @description The flow. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Flow"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteFlow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path: {
+                /** @description The flow's id, which is also the id of its tool. */
+                flow_id: components["parameters"]["FlowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The flow was deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listFlowVersions: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The team to act for; absent or empty means the personal account. A personal access token reaches only the
+                 *     personal account; a company access token needs a team, except in the catalog.
+                 */
+                team_id?: components["parameters"]["TeamID"];
+            };
+            header?: never;
+            path: {
+                /** @description The flow's id, which is also the id of its tool. */
+                flow_id: components["parameters"]["FlowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The versions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowVersionList"];
+                };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];

@@ -693,6 +693,85 @@ REMOVE_FAVORITE = Operation(
     repeatable=True,
     signed=True,
 )
+LIST_FLOWS = Operation(
+    method="GET",
+    path="/flows",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    repeatable=True,
+    signed=True,
+)
+CREATE_FLOW = Operation(
+    method="POST",
+    path="/flows",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    signed=True,
+)
+CHECK_FLOW = Operation(
+    method="POST",
+    path="/flows/check",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    repeatable=True,
+    signed=True,
+)
+DRAFT_FLOW = Operation(
+    method="POST",
+    path="/flows/draft",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    repeatable=True,
+    signed=True,
+)
+GET_FLOW = Operation(
+    method="GET",
+    path="/flows/{flow_id}",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    repeatable=True,
+    signed=True,
+)
+CHANGE_FLOW = Operation(
+    method="PUT",
+    path="/flows/{flow_id}",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    repeatable=True,
+    signed=True,
+)
+DELETE_FLOW = Operation(
+    method="DELETE",
+    path="/flows/{flow_id}",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    repeatable=True,
+    signed=True,
+)
+LIST_FLOW_VERSIONS = Operation(
+    method="GET",
+    path="/flows/{flow_id}/versions",
+    query=(
+        "team_id",
+    ),
+    selects_team=True,
+    repeatable=True,
+    signed=True,
+)
 LIST_BOARDS = Operation(
     method="GET",
     path="/boards",

@@ -58,6 +58,20 @@ __all__ = [
     "FieldNode",
     "FieldType",
     "FileInput",
+    "Flow",
+    "FlowChange",
+    "FlowCheck",
+    "FlowDraft",
+    "FlowField",
+    "FlowList",
+    "FlowOrigin",
+    "FlowPrice",
+    "FlowProblem",
+    "FlowShare",
+    "FlowStep",
+    "FlowSummary",
+    "FlowVersion",
+    "FlowVersionList",
     "Generation",
     "GenerationCreated",
     "GenerationError",
@@ -320,6 +334,14 @@ has stopped. `gone`: your server answered 410.
 """
 LibrarySort = Literal["newest", "oldest"]
 """`newest`: the newest first. `oldest`: the oldest first."""
+FlowField = Dict[str, Any]
+"""A field of a form, as in a manifest, such as `{"key", "type", "label", "required", "default"}`.
+"""
+FlowStep = Dict[str, Any]
+"""A step, as in a manifest: `id`, `tool` (a slug), and `inputs` from `{"field"}`, `{"step",
+"result"}`, `{"value"}`, `{"item": true}`, `{"first_of"}` or `{"all_of"}`; and `num_results`,
+`for_each` with `max`, `when`, `otherwise` and `drop`.
+"""
 NodeKind = Literal["LIBRARY_REF", "UPLOAD_REF", "TEXT", "GENERATION"]
 """The content of a node: a result, an upload, a text, or a run."""
 CredentialKind = Literal["id_token", "personal_token", "company_token"]
@@ -2105,6 +2127,182 @@ class LibraryMark(TypedDict):
     """
     created: str
     """The time when the result at this place was created."""
+
+
+class _FlowDraftRequired(TypedDict):
+    name: str
+    """Display name; leading and trailing spaces are removed."""
+    steps: List[FlowStep]
+    """The steps, as in a manifest."""
+
+
+class FlowDraft(_FlowDraftRequired, total=False):
+    """A flow that is to be saved."""
+
+    description: str
+    """What the flow is for."""
+    fields: List[FlowField]
+    """The fields of the flow's form, as in a manifest."""
+    results: List[str]
+    """The ids of the steps whose results are those of the flow; the last step if there are none."""
+    shared: bool
+    """Whether all teams of the company can use the flow."""
+
+
+class _FlowChangeRequired(TypedDict):
+    version: int
+    """The version that you have read."""
+    name: str
+    """Display name; leading and trailing spaces are removed."""
+    steps: List[FlowStep]
+    """The steps, as in a manifest."""
+
+
+class FlowChange(_FlowChangeRequired, total=False):
+    """A new version of a flow."""
+
+    description: str
+    """What the flow is for."""
+    fields: List[FlowField]
+    """The fields of the flow's form, as in a manifest."""
+    results: List[str]
+    """The ids of the steps whose results are those of the flow; the last step if there are none."""
+    shared: bool
+    """Whether all teams of the company can use the flow."""
+
+
+class FlowOrigin(TypedDict):
+    """A result from whose history a flow is made."""
+
+    library_id: str
+
+
+class FlowProblem(TypedDict):
+    """Why a flow cannot be saved."""
+
+    path: str
+    """The place in the flow, such as `steps.1.inputs.picture`; empty for the whole flow."""
+    message: str
+    """The message for people."""
+
+
+class FlowCheck(TypedDict):
+    """What is wrong with a flow, and what a run of it can cost."""
+
+    problems: List[FlowProblem]
+    price: Optional[FlowPrice]
+    """What a run can cost; null if the problems do not let it be known."""
+
+
+class FlowPrice(TypedDict):
+    """What a run of a flow costs at most, over all values of its form."""
+
+    tokens: int
+    """The highest price."""
+    formula: str
+    """How the price is computed."""
+    steps: List[FlowShare]
+    """The parts of the price. A step with `otherwise` has two."""
+
+
+class FlowShare(TypedDict):
+    """The part of a step in the price of a flow."""
+
+    step: str
+    """The id of the step."""
+    tool: str
+    """The slug of the tool."""
+    runs: int
+    """How often the tool runs at most."""
+    tokens: int
+    """The price of one run."""
+
+
+class FlowSummary(TypedDict):
+    """A saved flow without its steps."""
+
+    id: str
+    slug: str
+    """The name of the flow's tool, by which other flows can use it as a step."""
+    name: str
+    """Display name."""
+    description: str
+    """What the flow is for."""
+    team_id: Optional[str]
+    """The team of the flow; null for the personal account."""
+    uid: str
+    """The person who made it."""
+    version: int
+    """Grows with every change."""
+    shared: bool
+    """Whether all teams of the company can use the flow."""
+    created: str
+    """The time of creation."""
+    updated: str
+    """The time of the last change."""
+
+
+class Flow(TypedDict):
+    """A saved flow. It has all members of `FlowSummary`, and more."""
+
+    id: str
+    slug: str
+    """The name of the flow's tool, by which other flows can use it as a step."""
+    name: str
+    """Display name."""
+    description: str
+    """What the flow is for."""
+    team_id: Optional[str]
+    """The team of the flow; null for the personal account."""
+    uid: str
+    """The person who made it."""
+    version: int
+    """Grows with every change."""
+    shared: bool
+    """Whether all teams of the company can use the flow."""
+    created: str
+    """The time of creation."""
+    updated: str
+    """The time of the last change."""
+    fields: List[FlowField]
+    """The fields of the flow's form, as in a manifest."""
+    steps: List[FlowStep]
+    """The steps, as in a manifest."""
+    results: List[str]
+    """The ids of the steps whose results are those of the flow; the last step if there are none."""
+
+
+class FlowList(TypedDict):
+    """Saved flows."""
+
+    data: List[FlowSummary]
+
+
+class FlowVersion(TypedDict):
+    """A saved version of a flow."""
+
+    version: int
+    """The number of the version."""
+    uid: str
+    """The person who saved it."""
+    created: str
+    """The time at which it was saved."""
+    name: str
+    """Display name."""
+    description: str
+    """What the flow is for."""
+    fields: List[FlowField]
+    """The fields of the flow's form, as in a manifest."""
+    steps: List[FlowStep]
+    """The steps, as in a manifest."""
+    results: List[str]
+    """The ids of the steps whose results are those of the flow; the last step if there are none."""
+
+
+class FlowVersionList(TypedDict):
+    """The versions of a flow."""
+
+    data: List[FlowVersion]
 
 
 class BoardDraft(TypedDict):

@@ -111,7 +111,11 @@ type toolCall struct {
 
 // findTool returns the tool of the catalog with the given name.
 func (c *toolCall) findTool(ctx context.Context, name string) (*catalog.Tool, error) {
-	t, ok := c.handler.viewOf(ctx).ToolByName(name)
+	view, err := c.handler.viewOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := view.ToolByName(name)
 	if !ok {
 		return nil, fault.New(fault.NotFound, "There is no tool "+strconv.Quote(name)+". Use search_tools to find one.")
 	}

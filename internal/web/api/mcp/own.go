@@ -184,7 +184,10 @@ func searchTools(ctx context.Context, c *toolCall) (*sdk.CallToolResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	view := c.handler.viewOf(ctx)
+	view, err := c.handler.viewOf(ctx)
+	if err != nil {
+		return nil, err
+	}
 	words := strings.Fields(strings.ToLower(query))
 	found := []foundTool{}
 	lines := []string{}

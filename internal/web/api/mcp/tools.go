@@ -20,7 +20,10 @@ const pageSize = 50
 // listTools lists the tools of the service itself, and then those of the
 // catalog that the client has chosen.
 func (h *Handler) listTools(ctx context.Context, params *sdk.ListToolsParams) (*sdk.ListToolsResult, error) {
-	view := h.viewOf(ctx)
+	view, err := h.viewOf(ctx)
+	if err != nil {
+		return nil, err
+	}
 	listed, err := h.listedTools(ctx, view)
 	if err != nil {
 		return nil, err
@@ -51,8 +54,9 @@ func (h *Handler) listTools(ctx context.Context, params *sdk.ListToolsParams) (*
 }
 
 // viewOf returns the tools that the caller may use.
-func (h *Handler) viewOf(ctx context.Context) *catalog.View {
-	return h.Catalog.CurrentSnapshot().ViewFor(generation.AudienceOf(exchangeOf(ctx).call.Principal))
+func (h *Handler) viewOf(ctx context.Context) (*catalog.View, error) {
+	p := exchangeOf(ctx).call.Principal
+	return h.Catalog.ViewOf(ctx, generation.AudienceOf(p), p.AccountID)
 }
 
 // listedTools returns the tools of the catalog that are listed: those of the

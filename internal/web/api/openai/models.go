@@ -31,8 +31,12 @@ type modelList struct {
 
 // listModels serves GET /v1/models: it lists the tools that the caller may use.
 func (h *Handler) listModels(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewOf(r)
+	if err != nil {
+		return err
+	}
 	list := modelList{Object: "list", Data: []model{}}
-	for _, t := range h.viewOf(r).Tools {
+	for _, t := range view.Tools {
 		for _, name := range append([]string{t.Slug}, t.OpenAI.Models...) {
 			list.Data = append(list.Data, asModel(t, name))
 		}
@@ -42,8 +46,12 @@ func (h *Handler) listModels(w http.ResponseWriter, r *http.Request) error {
 
 // getModel serves GET /v1/models/{model}.
 func (h *Handler) getModel(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewOf(r)
+	if err != nil {
+		return err
+	}
 	name := r.PathValue("model")
-	t, ok := findModel(h.viewOf(r), name)
+	t, ok := findModel(view, name)
 	if !ok {
 		return notFoundModel(name)
 	}
@@ -51,8 +59,9 @@ func (h *Handler) getModel(w http.ResponseWriter, r *http.Request) error {
 }
 
 // viewOf returns the tools that the caller may use.
-func (h *Handler) viewOf(r *http.Request) *catalog.View {
-	return h.Catalog.CurrentSnapshot().ViewFor(generation.AudienceOf(rest.PrincipalOf(r)))
+func (h *Handler) viewOf(r *http.Request) (*catalog.View, error) {
+	p := rest.PrincipalOf(r)
+	return h.Catalog.ViewOf(r.Context(), generation.AudienceOf(p), p.AccountID)
 }
 
 func asModel(t *catalog.Tool, name string) model {

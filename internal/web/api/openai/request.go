@@ -264,7 +264,11 @@ func (h *Handler) mapRequest(r *http.Request, one *request, check func(*request,
 	if err != nil {
 		return nil, err
 	}
-	m, err := chooseModel(h.viewOf(r), one.endpoint, name)
+	view, err := h.viewOf(r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := chooseModel(view, one.endpoint, name)
 	if err != nil {
 		return nil, err
 	}

@@ -76,9 +76,13 @@ func (h *Handler) findVideo(r *http.Request) (generation.Record, *catalog.Tool, 
 	if version.Output.Type != "VID" || isDeleted(rec) {
 		return rec, nil, errNoVideo
 	}
+	view, err := h.viewOf(r)
+	if err != nil {
+		return rec, nil, err
+	}
 	t := *version
 	t.Slug = rec.ToolID
-	if now, ok := h.viewOf(r).ToolByID(rec.ToolID); ok {
+	if now, ok := view.ToolByID(rec.ToolID); ok {
 		t.Slug = now.Slug
 	}
 	return rec, &t, nil
@@ -211,10 +215,14 @@ func (h *Handler) listVideos(w http.ResponseWriter, r *http.Request) error {
 		after = &run.Cursor{Created: rec.Created, ID: rec.ID}
 	}
 
+	view, err := h.viewOf(r)
+	if err != nil {
+		return err
+	}
 	list := videoList{Object: "list", Data: []video{}}
 	tools := map[string]*catalog.Tool{}
 	var records []generation.Record
-	for _, t := range h.viewOf(r).Tools {
+	for _, t := range view.Tools {
 		if t.Output.Type != "VID" {
 			continue
 		}

@@ -44,9 +44,9 @@ const maxPageBytes = 16 << 20
 
 // encodedPage returns the page that begins after a sort key, or the first page
 // if after is nil. It encodes the page if it is not cached.
-func (h *Handler) encodedPage(audience catalog.Audience, tag string, after *catalog.SortKey, limit int) (encodedPage, error) {
+func (h *Handler) encodedPage(view *catalog.View, tag string, after *catalog.SortKey, limit int) (encodedPage, error) {
 	snapshot := h.Catalog.CurrentSnapshot()
-	key := pageKey{view: snapshot.ViewFor(audience), tag: tag, limit: limit}
+	key := pageKey{view: view, tag: tag, limit: limit}
 	tools := key.view.Tools
 	if tag != "" {
 		tools = key.view.ToolsByTag(tag)

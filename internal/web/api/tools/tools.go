@@ -61,7 +61,11 @@ func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	page, err := h.encodedPage(audience, tag, after, limit)
+	view, err := h.Catalog.ViewOf(r.Context(), audience, call.Principal.AccountID)
+	if err != nil {
+		return err
+	}
+	page, err := h.encodedPage(view, tag, after, limit)
 	if err != nil {
 		return err
 	}
@@ -88,8 +92,8 @@ func (h *Handler) openCursor(scope, sealed string) (*catalog.SortKey, error) {
 	return &catalog.SortKey{Position: position, Name: part[1], ID: part[2]}, nil
 }
 
-// viewFor returns the part of the catalog that the request's account can see.
-// It is for routes whose only parameter is the account.
+// viewFor returns the part of the catalog that the request's account can see,
+// without saved flows. It is for routes whose only parameter is the account.
 func (h *Handler) viewFor(r *http.Request) (*catalog.View, error) {
 	call := rest.CallOf(r)
 	return h.Catalog.CurrentSnapshot().ViewFor(generation.AudienceOf(call.Principal)), call.Params.Err()
@@ -102,7 +106,15 @@ func (h *Handler) getTool(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, ok := view.ToolByName(r.PathValue("tool_id"))
+	name := r.PathValue("tool_id")
+	t, ok := view.ToolByName(name)
+	if !ok {
+		p := rest.CallOf(r).Principal
+		if view, err = h.Catalog.ViewOf(r.Context(), generation.AudienceOf(p), p.AccountID); err != nil {
+			return err
+		}
+		t, ok = view.ToolByName(name)
+	}
 	if !ok {
 		return fault.New(fault.NotFound, "There is no such tool.")
 	}

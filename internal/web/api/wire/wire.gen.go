@@ -1726,6 +1726,292 @@ type FileBytes = any
 // FileInput The file of an input; `kind` tells the variants apart.
 type FileInput = any
 
+// Flow A saved flow. It has all members of `FlowSummary`, and more.
+type Flow struct {
+	// Created The time of creation.
+	Created time.Time `json:"created"`
+
+	// Description What the flow is for.
+	//
+	// Examples: Cuts a person out and prints a poster.
+	Description string `json:"description"`
+
+	// Fields The fields of the flow's form, as in a manifest.
+	Fields []FlowField `json:"fields"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Name Display name.
+	//
+	// Examples: Portrait to poster
+	Name string `json:"name"`
+
+	// Results The ids of the steps whose results are those of the flow; the last step if there are none.
+	//
+	// Examples: ["large"]
+	Results []string `json:"results"`
+
+	// Shared Whether all teams of the company can use the flow.
+	Shared bool `json:"shared"`
+
+	// Slug The name of the flow's tool, by which other flows can use it as a step.
+	//
+	// Examples: flow-pagw53lsaa2kiggg5wr4
+	Slug string `json:"slug"`
+
+	// Steps The steps, as in a manifest.
+	Steps []FlowStep `json:"steps"`
+
+	// TeamID The team of the flow; null for the personal account.
+	TeamID *string `json:"team_id"`
+
+	// UID The person who made it.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+
+	// Updated The time of the last change.
+	Updated time.Time `json:"updated"`
+
+	// Version Grows with every change.
+	//
+	// Examples: 3
+	Version int64 `json:"version"`
+}
+
+// FlowChange A new version of a flow.
+type FlowChange struct {
+	// Description What the flow is for.
+	//
+	// Examples: Cuts a person out and prints a poster.
+	Description *string `json:"description,omitempty"`
+
+	// Fields The fields of the flow's form, as in a manifest.
+	Fields *[]FlowField `json:"fields,omitempty"`
+
+	// Name Display name; leading and trailing spaces are removed.
+	//
+	// Examples: Portrait to poster
+	Name string `json:"name"`
+
+	// Results The ids of the steps whose results are those of the flow; the last step if there are none.
+	//
+	// Examples: ["large"]
+	Results *[]string `json:"results,omitempty"`
+
+	// Shared Whether all teams of the company can use the flow.
+	Shared *bool `json:"shared,omitempty"`
+
+	// Steps The steps, as in a manifest.
+	Steps []FlowStep `json:"steps"`
+
+	// Version The version that you have read.
+	//
+	// Examples: 3
+	Version int64 `json:"version"`
+}
+
+// FlowCheck What is wrong with a flow, and what a run of it can cost.
+type FlowCheck struct {
+	// Price What a run can cost; null if the problems do not let it be known.
+	Price    *FlowPrice    `json:"price"`
+	Problems []FlowProblem `json:"problems"`
+}
+
+// FlowDraft A flow that is to be saved.
+type FlowDraft struct {
+	// Description What the flow is for.
+	//
+	// Examples: Cuts a person out and prints a poster.
+	Description *string `json:"description,omitempty"`
+
+	// Fields The fields of the flow's form, as in a manifest.
+	Fields *[]FlowField `json:"fields,omitempty"`
+
+	// Name Display name; leading and trailing spaces are removed.
+	//
+	// Examples: Portrait to poster
+	Name string `json:"name"`
+
+	// Results The ids of the steps whose results are those of the flow; the last step if there are none.
+	//
+	// Examples: ["large"]
+	Results *[]string `json:"results,omitempty"`
+
+	// Shared Whether all teams of the company can use the flow.
+	Shared *bool `json:"shared,omitempty"`
+
+	// Steps The steps, as in a manifest.
+	Steps []FlowStep `json:"steps"`
+}
+
+// FlowField A field of a form, as in a manifest, such as `{"key", "type", "label", "required", "default"}`.
+//
+// Examples: {"key":"photo","label":"Photo","required":true,"type":"IMG"}
+type FlowField = map[string]any
+
+// FlowList Saved flows.
+type FlowList struct {
+	Data []FlowSummary `json:"data"`
+}
+
+// FlowOrigin A result from whose history a flow is made.
+type FlowOrigin struct {
+	// LibraryID The id of one result of a run. Use it whole; do not split it.
+	//
+	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
+	LibraryID ResultID `json:"library_id"`
+}
+
+// FlowPrice What a run of a flow costs at most, over all values of its form.
+type FlowPrice struct {
+	// Formula How the price is computed.
+	//
+	// Examples: 2 (large) + 8 × 5 (clips) = 42 tokens at most
+	Formula string `json:"formula"`
+
+	// Steps The parts of the price. A step with `otherwise` has two.
+	Steps []FlowShare `json:"steps"`
+
+	// Tokens The highest price.
+	//
+	// Examples: 42
+	Tokens int64 `json:"tokens"`
+}
+
+// FlowProblem Why a flow cannot be saved.
+type FlowProblem struct {
+	// Message The message for people.
+	//
+	// Examples: There is no step large.
+	Message string `json:"message"`
+
+	// Path The place in the flow, such as `steps.1.inputs.picture`; empty for the whole flow.
+	//
+	// Examples: steps.1.inputs.picture
+	Path string `json:"path"`
+}
+
+// FlowShare The part of a step in the price of a flow.
+type FlowShare struct {
+	// Runs How often the tool runs at most.
+	//
+	// Examples: 8
+	Runs int64 `json:"runs"`
+
+	// Step The id of the step.
+	//
+	// Examples: clips
+	Step string `json:"step"`
+
+	// Tokens The price of one run.
+	//
+	// Examples: 5
+	Tokens int64 `json:"tokens"`
+
+	// Tool The slug of the tool.
+	//
+	// Examples: slideshow
+	Tool string `json:"tool"`
+}
+
+// FlowStep A step, as in a manifest: `id`, `tool` (a slug), and `inputs` from `{"field"}`, `{"step", "result"}`,
+// `{"value"}`, `{"item": true}`, `{"first_of"}` or `{"all_of"}`; and `num_results`, `for_each` with `max`,
+// `when`, `otherwise` and `drop`.
+//
+// Examples: {"id":"large","inputs":{"picture":{"field":"photo"}},"tool":"upscale"}
+type FlowStep = map[string]any
+
+// FlowSummary A saved flow without its steps.
+type FlowSummary struct {
+	// Created The time of creation.
+	Created time.Time `json:"created"`
+
+	// Description What the flow is for.
+	//
+	// Examples: Cuts a person out and prints a poster.
+	Description string `json:"description"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Name Display name.
+	//
+	// Examples: Portrait to poster
+	Name string `json:"name"`
+
+	// Shared Whether all teams of the company can use the flow.
+	Shared bool `json:"shared"`
+
+	// Slug The name of the flow's tool, by which other flows can use it as a step.
+	//
+	// Examples: flow-pagw53lsaa2kiggg5wr4
+	Slug string `json:"slug"`
+
+	// TeamID The team of the flow; null for the personal account.
+	TeamID *string `json:"team_id"`
+
+	// UID The person who made it.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+
+	// Updated The time of the last change.
+	Updated time.Time `json:"updated"`
+
+	// Version Grows with every change.
+	//
+	// Examples: 3
+	Version int64 `json:"version"`
+}
+
+// FlowVersion A saved version of a flow.
+type FlowVersion struct {
+	// Created The time at which it was saved.
+	Created time.Time `json:"created"`
+
+	// Description What the flow is for.
+	//
+	// Examples: Cuts a person out and prints a poster.
+	Description string `json:"description"`
+
+	// Fields The fields of the flow's form, as in a manifest.
+	Fields []FlowField `json:"fields"`
+
+	// Name Display name.
+	//
+	// Examples: Portrait to poster
+	Name string `json:"name"`
+
+	// Results The ids of the steps whose results are those of the flow; the last step if there are none.
+	//
+	// Examples: ["large"]
+	Results []string `json:"results"`
+
+	// Steps The steps, as in a manifest.
+	Steps []FlowStep `json:"steps"`
+
+	// UID The person who saved it.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+
+	// Version The number of the version.
+	//
+	// Examples: 3
+	Version int64 `json:"version"`
+}
+
+// FlowVersionList The versions of a flow.
+type FlowVersionList struct {
+	Data []FlowVersion `json:"data"`
+}
+
 // Generation A run. Once it has ended, only URLs and the webhook's state still change.
 //
 // Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"prompt":"a red fox in the snow","queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","tool_name":"Sketch","uid":"Zt8sLw1ZrYb6KdXf9Qm3","webhook":{"attempts":0,"state":"pending"}}
@@ -4678,6 +4964,11 @@ type FavoritedFilter = bool
 // Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 type FlowFilter = UUID
 
+// FlowID Opaque. Send it back unchanged.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type FlowID = ID
+
 // IfMatch Examples: "12"
 type IfMatch = string
 
@@ -5130,6 +5421,62 @@ type StreamEventsParams struct {
 
 	// LastEventID The `id` of the last event that you received, from this account. Opaque.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// ListFlowsParams defines parameters for ListFlows.
+type ListFlowsParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// CreateFlowParams defines parameters for CreateFlow.
+type CreateFlowParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// CheckFlowParams defines parameters for CheckFlow.
+type CheckFlowParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// DraftFlowParams defines parameters for DraftFlow.
+type DraftFlowParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// DeleteFlowParams defines parameters for DeleteFlow.
+type DeleteFlowParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// GetFlowParams defines parameters for GetFlow.
+type GetFlowParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// ChangeFlowParams defines parameters for ChangeFlow.
+type ChangeFlowParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// ListFlowVersionsParams defines parameters for ListFlowVersions.
+type ListFlowVersionsParams struct {
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // CreateGenerationParams defines parameters for CreateGeneration.
@@ -5788,6 +6135,18 @@ type SetRoleJSONRequestBody = CompanyRoleDraft
 
 // CreateTeamJSONRequestBody defines body for CreateTeam for application/json ContentType.
 type CreateTeamJSONRequestBody = TeamDraft
+
+// CreateFlowJSONRequestBody defines body for CreateFlow for application/json ContentType.
+type CreateFlowJSONRequestBody = FlowDraft
+
+// CheckFlowJSONRequestBody defines body for CheckFlow for application/json ContentType.
+type CheckFlowJSONRequestBody = FlowDraft
+
+// DraftFlowJSONRequestBody defines body for DraftFlow for application/json ContentType.
+type DraftFlowJSONRequestBody = FlowOrigin
+
+// ChangeFlowJSONRequestBody defines body for ChangeFlow for application/json ContentType.
+type ChangeFlowJSONRequestBody = FlowChange
 
 // CreateGenerationJSONRequestBody defines body for CreateGeneration for application/json ContentType.
 type CreateGenerationJSONRequestBody = CreateGenerationRequest

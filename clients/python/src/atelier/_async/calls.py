@@ -1753,6 +1753,218 @@ class AsyncLibrary:
         )
 
 
+class AsyncFlows:
+    """Flows that people save, several tools as one run."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self._session = session
+
+    def list(
+        self,
+        *,
+        team_id: Optional[str] = None,
+    ) -> AsyncPages[types.FlowSummary, types.FlowList]:
+        """List saved flows.
+
+        Lists the flows that were saved for an account, and those that other teams share with its
+        company, the oldest first, without their steps. Flows of the operator are tools like
+        others: `GET /tools` has both.
+        """
+        return AsyncPages(
+            self._session,
+            operations.LIST_FLOWS,
+            {
+                "team_id": team_id,
+            },
+        )
+
+    async def create(
+        self,
+        *,
+        name: str,
+        steps: List[types.FlowStep],
+        team_id: Optional[str] = None,
+        description: Optional[str] = None,
+        fields: Optional[List[types.FlowField]] = None,
+        results: Optional[List[str]] = None,
+        shared: Optional[bool] = None,
+    ) -> types.Flow:
+        """Save a flow.
+
+        Saves a flow for the account in `team_id`. It is a tool of this account from now on: its
+        `id` is the tool's id, and every client can run it. 400 `INVALID_REQUEST` lists all
+        problems, with the step and the field. An account can have 200 flows. 403 `FORBIDDEN`
+        with `reason` `permission`: only a manager of a team can share a flow with the company.
+        """
+        answer = await self._session.call(
+            operations.CREATE_FLOW,
+            {
+                "team_id": team_id,
+            },
+            body={
+                "name": name,
+                "steps": steps,
+                "description": description,
+                "fields": fields,
+                "results": results,
+                "shared": shared,
+            },
+        )
+        return cast(types.Flow, answer)
+
+    async def check(
+        self,
+        *,
+        name: str,
+        steps: List[types.FlowStep],
+        team_id: Optional[str] = None,
+        description: Optional[str] = None,
+        fields: Optional[List[types.FlowField]] = None,
+        results: Optional[List[str]] = None,
+        shared: Optional[bool] = None,
+    ) -> types.FlowCheck:
+        """Check a flow.
+
+        Checks a flow without saving it, and tells what a run of it can cost. The problems are
+        the same that saving it would report.
+        """
+        answer = await self._session.call(
+            operations.CHECK_FLOW,
+            {
+                "team_id": team_id,
+            },
+            body={
+                "name": name,
+                "steps": steps,
+                "description": description,
+                "fields": fields,
+                "results": results,
+                "shared": shared,
+            },
+        )
+        return cast(types.FlowCheck, answer)
+
+    async def draft(
+        self,
+        *,
+        library_id: str,
+        team_id: Optional[str] = None,
+    ) -> types.FlowDraft:
+        """Draft a flow from a result.
+
+        Returns a flow that repeats the runs which led to a result: the run that made it, those
+        that made its input files, and so on. Uploads and prompts become fields of the flow,
+        other values stay as they were. Nothing is saved.
+        """
+        answer = await self._session.call(
+            operations.DRAFT_FLOW,
+            {
+                "team_id": team_id,
+            },
+            body={
+                "library_id": library_id,
+            },
+        )
+        return cast(types.FlowDraft, answer)
+
+    async def get(
+        self,
+        flow_id: str,
+        *,
+        team_id: Optional[str] = None,
+    ) -> types.Flow:
+        """Get a saved flow.
+
+        Returns a flow of the account, or one that is shared with its company, with its steps.
+        """
+        answer = await self._session.call(
+            operations.GET_FLOW,
+            {
+                "flow_id": flow_id,
+                "team_id": team_id,
+            },
+        )
+        return cast(types.Flow, answer)
+
+    async def change(
+        self,
+        flow_id: str,
+        *,
+        version: int,
+        name: str,
+        steps: List[types.FlowStep],
+        team_id: Optional[str] = None,
+        description: Optional[str] = None,
+        fields: Optional[List[types.FlowField]] = None,
+        results: Optional[List[str]] = None,
+        shared: Optional[bool] = None,
+    ) -> types.Flow:
+        """Save a new version of a flow.
+
+        Replaces a flow of the account. Runs that were accepted go on with the version that they
+        began with. 412 `CONFLICT`: the flow is no longer at the version in `version`. 403
+        `FORBIDDEN` with `reason` `permission`: only the person who made it, or a manager of the
+        team, can change it.
+        """
+        answer = await self._session.call(
+            operations.CHANGE_FLOW,
+            {
+                "flow_id": flow_id,
+                "team_id": team_id,
+            },
+            body={
+                "version": version,
+                "name": name,
+                "steps": steps,
+                "description": description,
+                "fields": fields,
+                "results": results,
+                "shared": shared,
+            },
+        )
+        return cast(types.Flow, answer)
+
+    async def delete(
+        self,
+        flow_id: str,
+        *,
+        team_id: Optional[str] = None,
+    ) -> None:
+        """Delete a flow.
+
+        Nobody can run the flow any more; runs that were accepted go on, and results stay. 403
+        `FORBIDDEN` with `reason` `permission`: only the person who made it, or a manager of the
+        team, can delete it.
+        """
+        await self._session.call(
+            operations.DELETE_FLOW,
+            {
+                "flow_id": flow_id,
+                "team_id": team_id,
+            },
+        )
+
+    def list_versions(
+        self,
+        flow_id: str,
+        *,
+        team_id: Optional[str] = None,
+    ) -> AsyncPages[types.FlowVersion, types.FlowVersionList]:
+        """List the versions of a flow.
+
+        Lists the last 100 versions of a flow of the account, the newest first. Save an old one
+        with `PUT` to go back to it.
+        """
+        return AsyncPages(
+            self._session,
+            operations.LIST_FLOW_VERSIONS,
+            {
+                "flow_id": flow_id,
+                "team_id": team_id,
+            },
+        )
+
+
 class AsyncBoards:
     """Boards on which people arrange uploads, results, texts and runs."""
 
