@@ -130,8 +130,7 @@ func updateFlows(ctx context.Context, tx *sqldb.Tx, changes []Change) ([]Change,
 		if err := upsertRow(ctx, tx, toolKind, have); err != nil {
 			return nil, err
 		}
-		isKnown := have.source == Account
-		if !isKnown && !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == string(toolKind) && c.Slug == slug }) {
+		if !have.saved && !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == string(toolKind) && c.Slug == slug }) {
 			changes = append(changes, Change{string(toolKind), slug, have.id, "changed"})
 		}
 	}

@@ -13,14 +13,11 @@ import (
 	"atelier/internal/catalog/flow"
 )
 
-// Account is the source of flows that people saved for an account. They are not
-// part of snapshots: ViewOf adds them to the view of an audience.
-const Account Source = "account"
-
 // MaxFlowVersions is the number of versions that are kept of a saved flow.
 const MaxFlowVersions = 100
 
-// SavedFlow is a flow that people saved for an account.
+// SavedFlow is a flow that people saved for an account. Saved flows are not part
+// of snapshots: ViewOf adds them to the view of an audience.
 type SavedFlow struct {
 	ID         string // of the tool
 	AccountID  string
@@ -108,7 +105,7 @@ func RemoveFlow(ctx context.Context, tx *sqldb.Tx, f SavedFlow) (ok bool, err er
 	if ok, err = deleteFlow(ctx, tx, f.ID); err != nil || !ok {
 		return false, err
 	}
-	r := row{id: f.ID, slug: f.Slug, source: Account, definition: f.pinned, removed: true}
+	r := row{id: f.ID, slug: f.Slug, source: Directory, saved: true, definition: f.pinned, removed: true}
 	return true, upsertRow(ctx, tx, toolKind, r)
 }
 
@@ -118,7 +115,7 @@ func storeFlowTool(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
 	if err := lockCatalog(ctx, tx); err != nil {
 		return err
 	}
-	r := row{id: f.ID, slug: f.Slug, source: Account, definition: f.Definition}
+	r := row{id: f.ID, slug: f.Slug, source: Directory, saved: true, definition: f.Definition}
 	stored, err := readNamedTools(ctx, tx, r)
 	if err != nil {
 		return err
@@ -195,6 +192,8 @@ func (c *Catalog) ViewOf(ctx context.Context, a Audience, accountID string) (*Vi
 		one := *t
 		one.ID = r.id
 		one.Slug = r.slug
+		one.AverageDuration = r.average
+		one.RecentDuration = r.recent
 		one.Created = r.created
 		one.Updated = r.updated
 		own[r.slug] = &one

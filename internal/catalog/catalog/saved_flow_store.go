@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"time"
 
 	"atelier/internal/base/sqldb"
 )
@@ -23,11 +24,14 @@ func scanFlow(r sqldb.Scanner) (f SavedFlow, err error) {
 func readFlowTools(ctx context.Context, db *sqldb.DB, accountID, companyID string) (all []row, err error) {
 	err = db.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err = sqldb.All(ctx, tx, `
-			SELECT t.id, t.slug, t.hash, f.created, f.updated FROM saved_flow f JOIN tool t ON t.id = f.id
+			SELECT t.id, t.slug, t.hash, coalesce(t.average_ms, 0), coalesce(t.recent_ms, 0), f.created, f.updated FROM saved_flow f JOIN tool t ON t.id = f.id
 			WHERE f.deleted IS NULL AND (f.account_id = $1 OR f.company_id = $2) ORDER BY f.id`, []any{accountID, companyID},
 			func(s sqldb.Scanner) (r row, err error) {
+				var average, recent int64
 				var created, updated sqldb.Time
-				err = s.Scan(&r.id, &r.slug, &r.hash, &created, &updated)
+				err = s.Scan(&r.id, &r.slug, &r.hash, &average, &recent, &created, &updated)
+				r.average = time.Duration(average) * time.Millisecond
+				r.recent = time.Duration(recent) * time.Millisecond
 				r.created = created.Time
 				r.updated = updated.Time
 				return r, err
@@ -132,9 +136,9 @@ func readRowsBySlug(ctx context.Context, tx *sqldb.Tx, slugs []string) (map[stri
 
 // addSavedFlows adds the flows that people saved to stored tools.
 func addSavedFlows(ctx context.Context, tx *sqldb.Tx, stored map[string]row) error {
-	return tx.EachRow(ctx, `SELECT id, slug, source, definition, hash FROM tool WHERE NOT removed AND source = $1`, []any{string(Account)}, func(s sqldb.Scanner) error {
+	return tx.EachRow(ctx, `SELECT id, slug, source, definition, hash, saved FROM tool WHERE saved AND NOT removed`, nil, func(s sqldb.Scanner) error {
 		var r row
-		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash)
+		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash, &r.saved)
 		stored[r.slug] = r
 		return err
 	})

@@ -18,6 +18,7 @@ type row struct {
 
 	// The following fields are set only for tools.
 	hash             string
+	saved            bool // a flow that people saved
 	average, recent  time.Duration
 	created, updated time.Time
 }
@@ -39,12 +40,14 @@ func incrementVersion(ctx context.Context, tx *sqldb.Tx) error {
 // removed ones. It leaves out the flows that people saved.
 func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	columns := `id, slug, source, definition, removed`
+	where := ``
 	if k == toolKind {
+		where = ` WHERE NOT saved`
 		columns += `, hash, coalesce(average_ms, 0), coalesce(recent_ms, 0), created, updated`
 	}
 
 	all := map[string]row{}
-	err := tx.EachRow(ctx, `SELECT `+columns+` FROM `+string(k)+` WHERE source <> $1`, []any{string(Account)}, func(s sqldb.Scanner) error {
+	err := tx.EachRow(ctx, `SELECT `+columns+` FROM `+string(k)+where, nil, func(s sqldb.Scanner) error {
 		var r row
 		var average, recent int64
 		var created, updated sqldb.Time
@@ -77,11 +80,11 @@ func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 		}
 
 		_, err := tx.Exec(ctx, `
-			INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+			INSERT INTO tool (id, slug, source, definition, hash, removed, saved, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
 			ON CONFLICT (id) DO UPDATE SET source = excluded.source, definition = excluded.definition,
 				hash = excluded.hash, removed = excluded.removed, updated = excluded.updated`,
-			r.id, r.slug, string(r.source), r.definition, hash, r.removed, sqldb.At(tx.Now))
+			r.id, r.slug, string(r.source), r.definition, hash, r.removed, r.saved, sqldb.At(tx.Now))
 		return err
 	}
 	_, err := tx.Exec(ctx, `

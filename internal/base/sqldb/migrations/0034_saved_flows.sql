@@ -1,7 +1,9 @@
 -- +goose Up
 
--- Flows that people have saved for their account or team. Each is a tool (source 'account') that no other account sees, unless
--- it is shared with the company.
+-- Flows that people have saved for their account or team. Each is a tool that no other account sees, unless it is shared with the
+-- company.
+ALTER TABLE tool ADD COLUMN saved BOOLEAN NOT NULL DEFAULT FALSE; -- has a row in saved_flow
+CREATE INDEX tool_saved ON tool (id) WHERE saved;
 CREATE TABLE saved_flow (
     id         TEXT   PRIMARY KEY REFERENCES tool (id),
     account_id TEXT   NOT NULL, -- the person's or the team's id
