@@ -368,15 +368,22 @@ func (s *Service) List(ctx context.Context, p principal.Principal) ([]Flow, erro
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Flow, 0, len(saved))
-	for _, one := range saved {
-		f, err := complete(one)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, f)
+	return completeAll(saved)
+}
+
+// ListOwn returns the flows that were saved for an account, oldest first.
+func ListOwn(ctx context.Context, tx *sqldb.Tx, accountID string) ([]Flow, error) {
+	saved, err := catalog.ListFlows(ctx, tx, accountID, "")
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	return completeAll(saved)
+}
+
+// Erase deletes the flows of an account and everything that people wrote in
+// them.
+func Erase(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	return catalog.EraseFlows(ctx, tx, accountID)
 }
 
 // Version is a saved version of a flow.
@@ -406,6 +413,18 @@ func (s *Service) Versions(ctx context.Context, p principal.Principal, id string
 			return nil, err
 		}
 		all = append(all, Version{FlowVersion: one, Draft: d})
+	}
+	return all, nil
+}
+
+func completeAll(saved []catalog.SavedFlow) ([]Flow, error) {
+	all := make([]Flow, 0, len(saved))
+	for _, one := range saved {
+		f, err := complete(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }

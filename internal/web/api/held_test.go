@@ -59,6 +59,10 @@ var heldRoutes = []struct {
 	{"POST /generate/preview-cost", ofAccount, `{create}`},
 	{"POST /uploads", ofAccount, `{picture}`},
 	{"PATCH /uploads/resumable/{resumable_id}", ofAccount, `{picture}`},
+	{"POST /flows", ofAccount, `{"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
+	{"POST /flows/check", ofAccount, `{"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
+	{"POST /flows/draft", ofAccount, `{"library_id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f"}`},
+	{"PUT /flows/{flow_id}", ofAccount, `{"version":1,"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
 	{"POST /boards", ofAccount, `{"name":"Other"}`},
 	{"PATCH /boards/{board_id}", ofAccount, `{"name":"Other"}`},
 	{"POST /boards/{board_id}/nodes", ofAccount, `{"kind":"TEXT","text":"x"}`},
@@ -409,7 +413,8 @@ func (h *held) present(c *revokedCaller) error {
 	return nil
 }
 
-// fillIn makes what the requests are about: a board with a node, an invitation.
+// fillIn makes what the requests are about: a board with a node, a
+// flow, an invitation.
 func (h *held) fillIn(c *revokedCaller, team bool) error {
 	s := *h.service
 	s.token = c.token
@@ -419,10 +424,12 @@ func (h *held) fillIn(c *revokedCaller, team bool) error {
 	}
 	var b wire.Board
 	var n wire.Node
+	var f wire.Flow
 	if c.company != "" {
 		b = s.newBoard(query)
 		a := s.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"x"}`)
 		n = decodeAnswer[wire.Node](h.t, a.checkStatus(h.t, "a new node", 201, ""))
+		f = s.newFlow(query, "Flow")
 	}
 	resumable := ""
 	if c.company != "" {
@@ -441,7 +448,7 @@ func (h *held) fillIn(c *revokedCaller, team bool) error {
 	}
 	c.fill = strings.NewReplacer(
 		"{email}", c.email, "{company_id}", c.company, "{team_id}", c.team, "{uid}", c.other, "{anna}", c.id, "{role}", "spare",
-		"{board_id}", b.ID, "{node_id}", n.ID, "{resumable_id}", resumable, "{invitation}", secret, "{create}", h.body("one", steps(`[]`)))
+		"{board_id}", b.ID, "{flow_id}", f.ID, "{node_id}", n.ID, "{resumable_id}", resumable, "{invitation}", secret, "{create}", h.body("one", steps(`[]`)))
 	return nil
 }
 
