@@ -61,7 +61,7 @@ var heldRoutes = []struct {
 	{"PATCH /uploads/resumable/{resumable_id}", ofAccount, `{picture}`},
 	{"POST /flows", ofAccount, `{"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
 	{"POST /flows/check", ofAccount, `{"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
-	{"POST /flows/draft", ofAccount, `{"library_id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f"}`},
+	{"POST /flows/draft", ofAccount, `{"library_id":"{library_id}"}`},
 	{"PUT /flows/{flow_id}", ofAccount, `{"version":1,"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
 	{"POST /boards", ofAccount, `{"name":"Other"}`},
 	{"PATCH /boards/{board_id}", ofAccount, `{"name":"Other"}`},
@@ -233,6 +233,7 @@ func (h *held) tryAll(rounds int, every bool) {
 		}
 	}
 
+	h.work()
 	var group sync.WaitGroup
 	var pairs, refused atomic.Int64
 	for n := range doors {
@@ -280,6 +281,10 @@ func (h *held) try(way, route int) (outcome, string, error) {
 	query := ""
 	if w.team && rt.sort == ofAccount {
 		query = "?" + url.Values{"team_id": {c.team}}.Encode()
+	}
+	if strings.Contains(text, "{library_id}") {
+		made := h.as(c.token).done(query, h.body("one", ""))
+		text = strings.ReplaceAll(text, "{library_id}", made.Outputs[0].ID)
 	}
 	revoked := false
 	body := &lateBody{text: text, before: func() error {
