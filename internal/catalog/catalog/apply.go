@@ -26,7 +26,7 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	var changes []Change
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		changes = nil
-		if err := lockCatalog(ctx, tx); err != nil {
+		if err := Lock(ctx, tx); err != nil {
 			return err
 		}
 

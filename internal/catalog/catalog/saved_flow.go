@@ -128,7 +128,7 @@ func (f SavedFlow) row(definition string) row {
 // storeFlowTool stores the tool of a saved flow, with the hashes of the tools
 // that it names. The catalog is locked, so that these hashes stay current.
 func storeFlowTool(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
-	if err := lockCatalog(ctx, tx); err != nil {
+	if err := Lock(ctx, tx); err != nil {
 		return err
 	}
 	r := f.row(f.Definition)

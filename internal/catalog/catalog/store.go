@@ -25,8 +25,8 @@ type row struct {
 
 const versionQuery = `SELECT version FROM catalog WHERE id = 1`
 
-// lockCatalog locks the catalog, so that one transaction at a time changes it.
-func lockCatalog(ctx context.Context, tx *sqldb.Tx) error {
+// Lock locks the catalog, so that one transaction at a time changes it.
+func Lock(ctx context.Context, tx *sqldb.Tx) error {
 	var version int64
 	return tx.QueryRow(ctx, versionQuery+tx.Dialect.ForUpdate).Scan(&version)
 }
@@ -148,7 +148,7 @@ func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult 
 // version only if a value has changed.
 func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := lockCatalog(ctx, tx); err != nil {
+		if err := Lock(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
