@@ -170,11 +170,7 @@ func (c flowFileFlags) check(p *program, service *client.Client) (*flowFile, *cl
 		return f, nil, err
 	}
 	checked, err := service.Flows.Check(p.ctx, f.draft)
-	refusal, ok := errors.AsType[*client.Error](err)
-	if ok && len(refusal.Fields()) > 0 { // such as a name that is too long
-		for _, one := range refusal.Fields() {
-			f.addRemarks([]client.FlowProblem{{Path: one.Path, Message: one.Message}})
-		}
+	if f.addRefusal(err) { // such as a name that is too long
 		return f, nil, nil
 	}
 	if err != nil {
@@ -234,14 +230,17 @@ func (c flowsSaveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	if len(f.problems) > 0 {
+	var flow *client.Flow
+	if len(f.problems) == 0 {
+		flow, err = c.save(p, service, f.draft)
+	}
+	switch {
+	case f.addRefusal(err), len(f.problems) > 0:
 		if err := p.printProblems(f.problems, ""); err != nil {
 			return err
 		}
 		return errFlowProblems
-	}
-	flow, err := c.save(p, service, f.draft)
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	if c.JSON {

@@ -130,6 +130,20 @@ func (f *flowFile) addRemarks(all []client.FlowProblem) {
 	}
 }
 
+// addRefusal adds the problems for which the service has refused the flow. It
+// reports whether there are any.
+func (f *flowFile) addRefusal(err error) bool {
+	refusal, ok := errors.AsType[*client.Error](err)
+	if !ok || refusal.Code != client.CodeInvalidRequest {
+		return false
+	}
+	for _, one := range refusal.Fields() {
+		f.addRemarks([]client.FlowProblem{{Path: one.Path, Message: one.Message}})
+	}
+	catalog.SortProblems(f.problems)
+	return len(f.problems) > 0
+}
+
 // printFlowFile prints a flow as a file that "flows save" reads, with a comment
 // at the top if it is not empty.
 func printFlowFile(w io.Writer, comment string, draft client.FlowDraft) error {
