@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -52,13 +53,17 @@ func readFlowFile(s streams, name string) (*flowFile, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	return parseFlowFile(name, text), nil
+}
+
+func parseFlowFile(name string, text []byte) *flowFile {
 	f := &flowFile{}
 	f.document, f.problems = catalog.ReadDocument(name, text)
 	if f.document != nil {
 		f.readDraft()
 	}
 	catalog.SortProblems(f.problems)
-	return f, nil
+	return f
 }
 
 // readDraft reads the values of the document.
@@ -206,7 +211,7 @@ func asNode(value any, order []string) *yaml.Node {
 		n.Kind = yaml.MappingNode
 		n.Style = styleOf(v)
 		for _, key := range sortedKeys(v, order) {
-			n.Content = append(n.Content, asNode(key, nil), asNode(v[key], partKeys))
+			n.Content = append(n.Content, textNode(key), asNode(v[key], partKeys))
 		}
 	case []any:
 		n.Kind = yaml.SequenceNode
@@ -214,12 +219,42 @@ func asNode(value any, order []string) *yaml.Node {
 		for _, one := range v {
 			n.Content = append(n.Content, asNode(one, partKeys))
 		}
+	case string:
+		n = textNode(v)
+		if isBlock(v) {
+			n.Style = yaml.LiteralStyle
+		}
 	case json.Number:
 		_ = n.Encode(asNumber(v)) // numbers are always encoded
 	default:
-		_ = n.Encode(v) // texts, booleans and null too
+		_ = n.Encode(v) // booleans and null too
 	}
 	return n
+}
+
+// textNode returns a text, in quotes if YAML could change it. The encoder adds
+// quotes to others that need them, such as "true".
+func textNode(text string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// isBlock reports whether a text has several lines that can be written as they
+// are. Lines that begin with spaces or tabs would be read as something else.
+func isBlock(text string) bool {
+	if !strings.Contains(text, "\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		isOdd := strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })
+		if isOdd || line == "" || strings.TrimSpace(line) != line {
+			return false
+		}
+	}
+	return true
 }
 
 // styleOf puts an object or a list on one line if it is short.
