@@ -45,6 +45,7 @@ type cli struct {
 	Library    libraryCmd    `cmd:"" group:"use" settings:"none" help:"List, show, delete and restore results."`
 	Download   downloadCmd   `cmd:"" group:"use" settings:"none" help:"Download results and uploads."`
 	Upload     uploadCmd     `cmd:"" group:"use" settings:"none" help:"Upload files as inputs of runs."`
+	Flows      flowsCmd      `cmd:"" group:"use" settings:"none" help:"Save, check, show and delete flows."`
 	Boards     boardsCmd     `cmd:"" group:"use" settings:"none" help:"Manage boards."`
 	Tokens     tokensCmd     `cmd:"" group:"use" settings:"none" help:"Manage your access tokens."`
 	Devices    devicesCmd    `cmd:"" group:"use" settings:"none" help:"List your devices and browsers, and sign them out."`

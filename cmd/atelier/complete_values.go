@@ -50,6 +50,8 @@ func (c *completer) completeKind(value *kong.Value, typed string) []candidate {
 		return c.runIDs(service)
 	case "results":
 		return c.resultIDs(service)
+	case "flows":
+		return c.flowIDs(service)
 	case "boards":
 		return c.boardIDs(service)
 	case "tokens":
@@ -200,6 +202,18 @@ func (c *completer) resultIDs(service *client.Client) []candidate {
 	var all []candidate
 	for _, i := range page.Data {
 		all = append(all, candidate{i.ID, i.MimeType + ", " + showTime(i.Created)})
+	}
+	return all
+}
+
+func (c *completer) flowIDs(service *client.Client) []candidate {
+	list, err := service.Flows.List(c.ctx)
+	if err != nil {
+		return nil
+	}
+	var all []candidate
+	for _, f := range list.Data {
+		all = append(all, candidate{f.ID, f.Name})
 	}
 	return all
 }

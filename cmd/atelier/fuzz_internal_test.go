@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"atelier/client"
 	"atelier/internal/catalog/catalog"
 )
 
@@ -43,6 +45,59 @@ func FuzzParseInput(f *testing.F) {
 			t.Errorf("%s %q passes as %#v, and as %s it does not: %s", field.Type, text, value, sent, problem)
 		}
 	})
+}
+
+// FuzzFlowFile proves that a flow which is printed as a file is read as the same
+// flow, and that any other file is read as a flow that can be sent, or has
+// problems with a place.
+func FuzzFlowFile(f *testing.F) {
+	for _, text := range []string{"", "yes", "a: b #c", " x ", "one\ntwo\n", "\ttab", "\ttwo\nlines", "0x1F", "2026-11-18", "<<", "null", "~", "\u0085\u2028", "🎨", "- a", "1e3", "'", `"\`} {
+		f.Add(text, text, 1.5, []byte("name: "+text+"\nsteps: [{id: a}]\n"))
+	}
+	f.Add("a", "b", 1e21, []byte("{\n\t\"name\": \"\\ud83c\\udfa8\", \"steps\": [{\"id\": \"a\"}]}"))
+	f.Add("a", "b", -9007199254740993.0, []byte("name: &a x\nsteps: [*a, {<<: *a}]\nname: y\n"))
+	f.Fuzz(func(t *testing.T, key, text string, number float64, file []byte) {
+		step := map[string]any{"id": text, "inputs": map[string]any{key: text, "number": number, "list": []any{text, nil, true, map[string]any{key: text}}}}
+		draft := client.FlowDraft{Name: text, Description: &key, Steps: []map[string]any{step}, Results: []string{text}}
+		want, err := json.Marshal(draft)
+		if err != nil {
+			t.Skip("JSON has no such number")
+		}
+		if err := json.Unmarshal(want, &draft); err != nil { // as the service sends it: valid UTF-8
+			t.Fatal(err)
+		}
+		var printed strings.Builder
+		if err := printFlowFile(&printed, "comment", draft); err != nil {
+			t.Fatalf("%s: %v", want, err)
+		}
+		again := parseFlowFile("flow", []byte(printed.String()))
+		got, err := json.Marshal(again.draft)
+		if err != nil || len(again.problems) > 0 || !sameJSON(t, got, want) {
+			t.Errorf("%s\nis printed as\n%s\nand read as\n%s %v %v", want, printed.String(), got, again.problems, err)
+		}
+
+		read := parseFlowFile("flow", file)
+		if _, err := json.Marshal(read.draft); err != nil {
+			t.Errorf("%q cannot be sent: %v", file, err)
+		}
+		for _, problem := range read.problems {
+			if problem.Line < 1 || problem.Column < 1 || problem.Message == "" {
+				t.Errorf("%q has the problem %+v", file, problem)
+			}
+		}
+	})
+}
+
+// sameJSON reports whether two texts have the same values; 2.0 is 2.
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var one, two any
+	for text, to := range map[*[]byte]*any{&a: &one, &b: &two} {
+		if err := json.Unmarshal(*text, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reflect.DeepEqual(one, two)
 }
 
 // FuzzSplitWords proves that words which are quoted as a shell quotes them are

@@ -161,6 +161,7 @@ func TestGo(t *testing.T) {
 
 	t.Run("uploads", func(t *testing.T) { testGoUploads(t, c) })
 	t.Run("library", func(t *testing.T) { testGoLibrary(t, c) })
+	t.Run("flows", func(t *testing.T) { testGoFlows(t, c) })
 	t.Run("boards", func(t *testing.T) { testGoBoards(t, c) })
 	t.Run("device", func(t *testing.T) { testGoDevice(t, s) })
 }
@@ -243,6 +244,72 @@ func testGoLibrary(t *testing.T, c *client.Client) {
 	}
 	if _, err := c.Library.Restore(t.Context(), items[0].ID); err != nil {
 		t.Error(err)
+	}
+}
+
+// testGoFlows checks, saves, changes, runs and deletes a flow, and makes one from
+// the history of its result.
+func testGoFlows(t *testing.T, c *client.Client) {
+	t.Helper()
+	draft := client.FlowDraft{
+		Name: "From Go",
+		Steps: []map[string]any{
+			{"id": "draw", "tool": "gradient", "inputs": map[string]any{"size": map[string]any{"value": client.SizeInput{Width: 64, Height: 64}}}},
+			{"id": "shrink", "tool": "resized", "inputs": map[string]any{"picture": map[string]any{"step": "draw"}}},
+		},
+	}
+	checked, err := c.Flows.Check(t.Context(), draft)
+	if err != nil || len(checked.Problems) != 1 || checked.Problems[0].Path != "steps.1.tool" {
+		t.Errorf("checked = %+v, %v", checked, err)
+	}
+	if _, err := c.Flows.Create(t.Context(), draft); !client.HasCode(err, client.CodeInvalidRequest) {
+		t.Errorf("error = %v", err)
+	}
+	draft.Steps[1]["tool"] = "resize"
+	checked, err = c.Flows.Check(t.Context(), draft)
+	if err != nil || len(checked.Problems) != 0 || checked.Price == nil || checked.Price.Tokens != 1 {
+		t.Errorf("checked = %+v, %v", checked, err)
+	}
+
+	flow, err := c.Flows.Create(t.Context(), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := client.FlowChange{Version: flow.Version, Name: "From Go again", Steps: flow.Steps}
+	changed, err := c.Flows.Change(t.Context(), flow.ID, change)
+	if err != nil || changed.Version != 2 {
+		t.Errorf("changed = %+v, %v", changed, err)
+	}
+	change.Name = "Too late"
+	if _, err := c.Flows.Change(t.Context(), flow.ID, change); !client.HasCode(err, client.CodeConflict) {
+		t.Errorf("error = %v", err)
+	}
+	versions, err := c.Flows.ListVersions(t.Context(), flow.ID)
+	if err != nil || len(versions.Data) != 2 || versions.Data[1].Name != "From Go" {
+		t.Errorf("versions = %+v, %v", versions, err)
+	}
+	list, err := c.Flows.List(t.Context())
+	if err != nil || !slices.ContainsFunc(list.Data, func(f client.FlowSummary) bool { return f.Name == "From Go again" }) {
+		t.Errorf("list = %+v, %v", list, err)
+	}
+
+	run, err := c.Runs.Create(t.Context(), client.RunRequest{Tool: flow.Slug})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err = run.Wait(t.Context(), client.Watch{})
+	if err != nil || run.Err() != nil || len(run.Outputs) != 1 || len(run.Steps) != 2 {
+		t.Fatalf("run = %+v, %v", run, err)
+	}
+	origin, err := c.Flows.Draft(t.Context(), client.FlowOrigin{LibraryID: run.Outputs[0].ID})
+	if err != nil || len(origin.Steps) == 0 {
+		t.Errorf("draft = %+v, %v", origin, err)
+	}
+	if err := c.Flows.Delete(t.Context(), flow.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Flows.Get(t.Context(), flow.ID); !client.HasCode(err, client.CodeNotFound) {
+		t.Errorf("error = %v", err)
 	}
 }
 

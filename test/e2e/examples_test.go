@@ -88,7 +88,7 @@ var examplePages = map[string]examplePage{
 	"budgets":        {want: regexp.MustCompile(`50,?000`), forAdmin: true},
 	"reports":        {forCompany: true, files: map[string]string{"": "usage-*.csv"}},
 	"devices":        {want: regexp.MustCompile(`devices-\w+@example\.com`), signIn: true},
-	"flows":          {want: regexp.MustCompile(`print:? .*succeeded`), lacks: []string{"go", "python", "js"}},
+	"flows":          {want: regexp.MustCompile(`(?s)print:? .*succeeded.*(phone succeeded 0.*2 Wallpapers\n1 Wallpaper|phone.*\n1 .*Wallpaper.*deleted)`), lacks: []string{"go", "python", "js"}},
 	"assistants":     {want: regexp.MustCompile(`"library_id":"`), lacks: []string{"go", "python", "js", "cli"}},
 	"oauth":          {want: regexp.MustCompile(`(?s)"token_endpoint":.*"client_id":"`), lacks: []string{"go", "python", "js", "cli"}},
 	"openai-clients": {want: regexp.MustCompile(`"url":"http`), lacks: []string{"go", "python", "js", "cli"}},

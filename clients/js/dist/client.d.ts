@@ -3,6 +3,7 @@ import { AccountEvents, Boards } from './boards.js';
 import { Companies, Invitations, Reports, Teams } from './companies.js';
 import { type CredentialSource, type TokenStore } from './credentials.js';
 import { Downloads } from './downloads.js';
+import { Flows } from './flows.js';
 import { OperatorCalls, Service } from './operator.js';
 import { type RetryOptions } from './retry.js';
 import { type Run, type RunRequest, Runs, type WaitOptions } from './runs.js';
@@ -46,6 +47,7 @@ export declare class Client {
     readonly uploads: Uploads;
     readonly library: Library;
     readonly downloads: Downloads;
+    readonly flows: Flows;
     readonly boards: Boards;
     readonly events: AccountEvents;
     readonly reports: Reports;

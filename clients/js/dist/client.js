@@ -4,6 +4,7 @@ import { Companies, Invitations, Reports, Teams } from './companies.js';
 import { AccessToken, DeviceTokens, MemoryStore } from './credentials.js';
 import { Downloads } from './downloads.js';
 import { AtelierError } from './errors.js';
+import { Flows } from './flows.js';
 import { OperatorCalls, Service } from './operator.js';
 import { withDefaults } from './retry.js';
 import { Runs } from './runs.js';
@@ -26,6 +27,7 @@ export class Client {
     uploads;
     library;
     downloads;
+    flows;
     boards;
     events;
     reports;
@@ -68,6 +70,7 @@ export class Client {
         this.uploads = new Uploads(transport);
         this.library = new Library(transport);
         this.downloads = new Downloads(transport, options.newHash);
+        this.flows = new Flows(transport);
         this.boards = new Boards(transport);
         this.events = new AccountEvents(transport);
         this.reports = new Reports(transport);

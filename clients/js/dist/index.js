@@ -11,6 +11,7 @@ export { Companies, Invitations, Reports, Teams } from './companies.js';
 export { MemoryStore } from './credentials.js';
 export { Downloads } from './downloads.js';
 export { AtelierError, RunFailedError } from './errors.js';
+export { Flows } from './flows.js';
 export { OperatorCalls, Service } from './operator.js';
 export { Pages } from './pages.js';
 export { hasEnded, libraryInput, Runs, uploadInput, } from './runs.js';

@@ -4,6 +4,7 @@ import { Companies, Invitations, Reports, Teams } from './companies.js';
 import { AccessToken, type CredentialSource, DeviceTokens, MemoryStore, type TokenStore } from './credentials.js';
 import { Downloads } from './downloads.js';
 import { AtelierError } from './errors.js';
+import { Flows } from './flows.js';
 import { OperatorCalls, Service } from './operator.js';
 import { type RetryOptions, withDefaults } from './retry.js';
 import { type Run, type RunRequest, Runs, type WaitOptions } from './runs.js';
@@ -48,6 +49,7 @@ export class Client {
   readonly uploads: Uploads;
   readonly library: Library;
   readonly downloads: Downloads;
+  readonly flows: Flows;
   readonly boards: Boards;
   readonly events: AccountEvents;
   readonly reports: Reports;
@@ -93,6 +95,7 @@ export class Client {
     this.uploads = new Uploads(transport);
     this.library = new Library(transport);
     this.downloads = new Downloads(transport, options.newHash);
+    this.flows = new Flows(transport);
     this.boards = new Boards(transport);
     this.events = new AccountEvents(transport);
     this.reports = new Reports(transport);

@@ -12,6 +12,7 @@ export { MemoryStore, type TokenStore, type Tokens } from './credentials.js';
 export { type DownloadOptions, Downloads, type Progress, type StoredFile } from './downloads.js';
 export { AtelierError, type ErrorCode, RunFailedError } from './errors.js';
 export type { ServerEvent, StreamOptions } from './events.js';
+export { Flows } from './flows.js';
 export { OperatorCalls, Service } from './operator.js';
 export { type Page, Pages } from './pages.js';
 export type { RetryOptions } from './retry.js';

@@ -152,6 +152,51 @@ test('lists, tags, kits, prices and errors', options, async () => {
   await assert.rejects(client.runs.get(randomUUID()), { code: 'NOT_FOUND', status: 404 });
 });
 
+test('flows from check to run', options, async () => {
+  const steps = (tool) => [
+    { id: 'draw', tool: 'gradient', inputs: { size: { value: small } } },
+    { id: 'shrink', tool, inputs: { picture: { step: 'draw' } } },
+  ];
+  const bad = { name: 'From JavaScript', steps: steps('resized') };
+  const { problems, price: unknown } = await client.flows.check(bad);
+  assert.deepEqual(
+    problems.map((problem) => problem.path),
+    ['steps.1.tool'],
+  );
+  assert.ok(unknown === null || unknown.tokens >= 0);
+  await assert.rejects(client.flows.create(bad), { code: 'INVALID_REQUEST', status: 400 });
+
+  const draft = { ...bad, steps: steps('resize') };
+  const { price } = await client.flows.check(draft);
+  assert.equal(price.tokens, 1);
+  const flow = await client.flows.create(draft);
+  assert.match(flow.slug, /^flow-/);
+  const changed = await client.flows.change(flow.id, { ...draft, version: 1, name: 'Changed' });
+  assert.equal(changed.version, 2);
+  await assert.rejects(client.flows.change(flow.id, { ...draft, version: 1, name: 'Late' }), {
+    code: 'CONFLICT',
+    status: 412,
+  });
+  assert.equal((await client.flows.get(flow.id)).name, 'Changed');
+  assert.ok((await client.flows.list()).data.some((one) => one.id === flow.id));
+  const versions = await client.flows.listVersions(flow.id);
+  assert.deepEqual(
+    versions.data.map((one) => one.name),
+    ['Changed', 'From JavaScript'],
+  );
+
+  const run = await client.run({ tool: flow.slug });
+  assert.equal(run.status, 'succeeded');
+  assert.deepEqual(
+    run.steps.map((step) => step.step),
+    ['draw', 'shrink'],
+  );
+  const origin = await client.flows.draft({ library_id: run.outputs[0].id });
+  assert.ok(origin.steps.length > 0);
+  await client.flows.delete(flow.id);
+  await assert.rejects(client.flows.get(flow.id), { code: 'NOT_FOUND', status: 404 });
+});
+
 test('boards and their events', options, async () => {
   const board = await client.boards.create({ name: 'A board' });
   const controller = new AbortController();

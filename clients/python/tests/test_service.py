@@ -119,6 +119,38 @@ def test_cancel(client: Client) -> None:
         assert RunFailed(run).code == "CANCELLED"
 
 
+def test_flows(client: Client) -> None:
+    draw = {"id": "draw", "tool": "gradient", "inputs": {"size": {"value": SMALL}}}
+    shrink = {"id": "shrink", "tool": "resized", "inputs": {"picture": {"step": "draw"}}}
+    checked = client.flows.check(name="From Python", steps=[draw, shrink])
+    assert [problem["path"] for problem in checked["problems"]] == ["steps.1.tool"]
+    with pytest.raises(APIError) as caught:
+        client.flows.create(name="From Python", steps=[draw, shrink])
+    assert caught.value.code == "INVALID_REQUEST"
+
+    steps = [draw, {**shrink, "tool": "resize"}]
+    price = client.flows.check(name="From Python", steps=steps)["price"]
+    assert price is not None
+    assert price["tokens"] == 1
+    flow = client.flows.create(name="From Python", steps=steps)
+    changed = client.flows.change(flow["id"], version=1, name="Changed", steps=steps)
+    assert changed["version"] == 2
+    with pytest.raises(APIError) as caught:
+        client.flows.change(flow["id"], version=1, name="Late", steps=steps)
+    assert caught.value.status == 412
+    assert client.flows.get(flow["id"])["name"] == "Changed"
+    assert [one["name"] for one in client.flows.list_versions(flow["id"])] == ["Changed", "From Python"]
+    assert flow["id"] in [one["id"] for one in client.flows.list()]
+
+    run = client.run(flow["slug"], {})
+    assert [step["step"] for step in run["steps"] or []] == ["draw", "shrink"]
+    assert client.flows.draft(library_id=run["outputs"][0]["id"])["steps"]
+    client.flows.delete(flow["id"])
+    with pytest.raises(APIError) as caught:
+        client.flows.get(flow["id"])
+    assert caught.value.status == 404
+
+
 def test_boards(client: Client) -> None:
     board = client.boards.create(name="From Python")
     node = client.boards.add_node(board["id"], kind="TEXT", text="hello", x=1, y=2, width=100, height=50)

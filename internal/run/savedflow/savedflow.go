@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -77,6 +78,11 @@ func errVersion(current int64) error {
 
 // Check compares a draft with the tools that the principal may use.
 func (s *Service) Check(ctx context.Context, p principal.Principal, d Draft) (Checked, error) {
+	return s.checkAs(ctx, p, "", d)
+}
+
+// checkAs is Check for a new version of the flow with an id; "" for a new flow.
+func (s *Service) checkAs(ctx context.Context, p principal.Principal, id string, d Draft) (Checked, error) {
 	if err := d.clean(); err != nil {
 		return Checked{}, err
 	}
@@ -104,7 +110,30 @@ func (s *Service) Check(ctx context.Context, p principal.Principal, d Draft) (Ch
 	bounds := tool.FlowBounds(nil, find)
 	c.Bounds = &bounds
 	c.Problems = append(c.Problems, tool.CheckFlow(find)...)
+	for i, step := range tool.Flow.Steps {
+		for _, slug := range step.ToolSlugs() {
+			if id != "" && contains(find(slug, ""), id, find, flow.MaxDepth) {
+				c.Problems = append(c.Problems, catalog.Remark{Path: []string{"steps", strconv.Itoa(i), "tool"}, Message: "a flow cannot contain itself: " + slug})
+			}
+		}
+	}
 	return c, nil
+}
+
+// contains reports whether a tool is the flow with an id, or has it as a step, at
+// most limit deep.
+func contains(t *catalog.Tool, id string, find catalog.ToolFinder, limit int) bool {
+	switch {
+	case t == nil || limit < 0:
+		return false
+	case t.ID == id:
+		return true
+	case !t.IsFlow():
+		return false
+	}
+	return slices.ContainsFunc(t.Flow.Steps, func(step flow.Step) bool {
+		return slices.ContainsFunc(step.ToolSlugs(), func(slug string) bool { return contains(find(slug, ""), id, find, limit-1) })
+	})
 }
 
 // clean trims the name, and checks the texts of a draft.
@@ -278,7 +307,7 @@ func authorize(p principal.Principal, d Draft, madeBy string) error {
 // Update saves a new version of a flow. version is the version that the caller
 // has read.
 func (s *Service) Update(ctx context.Context, p principal.Principal, id string, version int64, d Draft) (Flow, error) {
-	c, err := s.Check(ctx, p, d)
+	c, err := s.checkAs(ctx, p, id, d)
 	if err != nil {
 		return Flow{}, err
 	}

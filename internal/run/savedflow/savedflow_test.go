@@ -305,6 +305,26 @@ func TestProblemsNameStepAndField(t *testing.T) {
 	})
 }
 
+// TestFlowsDoNotContainThemselves: a flow whose new version would contain it,
+// directly or in another flow, stays as it was and can be run.
+func TestFlowsDoNotContainThemselves(t *testing.T) {
+	eachStudio(t, func(s *studio) {
+		around := func(inner savedflow.Flow) savedflow.Draft {
+			d := poster()
+			d.Steps = []any{map[string]any{"id": "inner", "tool": inner.Slug, "inputs": map[string]any{"prompt": map[string]any{"field": "prompt"}}}}
+			return d
+		}
+		anna := generationtest.Own(s.Person(100))
+		inner := s.save(anna, poster())
+		outer := s.save(anna, around(inner))
+		for _, f := range []savedflow.Flow{inner, outer} {
+			_, err := s.flows.Update(s.Context(), anna, f.ID, 1, around(outer))
+			s.wantCode(err, fault.Invalid, "steps.0.tool: a flow cannot contain itself: "+outer.Slug)
+		}
+		s.wantRun(s.draftOf(anna, outer.ID), 5)
+	})
+}
+
 func TestShare(t *testing.T) {
 	eachStudio(t, func(s *studio) {
 		of := s.Company()

@@ -65,6 +65,7 @@ class AsyncClient:
         self.webhooks = calls.AsyncWebhooks(session)
         self.uploads = resources.AsyncUploads(session)
         self.library = calls.AsyncLibrary(session)
+        self.flows = calls.AsyncFlows(session)
         self.boards = calls.AsyncBoards(session)
         self.events = calls.AsyncEventStreams(session)
         self.reports = resources.AsyncReports(session)

@@ -66,6 +66,7 @@ class Client:
         self.webhooks = calls.Webhooks(session)
         self.uploads = resources.Uploads(session)
         self.library = calls.Library(session)
+        self.flows = calls.Flows(session)
         self.boards = calls.Boards(session)
         self.events = calls.EventStreams(session)
         self.reports = resources.Reports(session)
