@@ -154,6 +154,9 @@ func holdOf(ctx context.Context, tx *sqldb.Tx, r run.Run) (ledger.Hold, error) {
 	}
 	var err error
 	h.Tokens, h.Allowance, err = run.FlowHold(ctx, tx, r)
+	if h.Allowance == 0 { // the steps have taken all of it
+		h.Month = ""
+	}
 	return h, err
 }
 
