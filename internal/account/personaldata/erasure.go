@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/library"
 	"atelier/internal/file/quota"
 	"atelier/internal/file/resumable"
@@ -158,9 +159,12 @@ func eraseBoards(ctx context.Context, db *sqldb.DB, personID string) error {
 	}
 }
 
-// eraseSmallRows erases a person's favorites, idempotency keys, webhook secret
-// and storage counts.
+// eraseSmallRows erases a person's saved flows, favorites, idempotency keys,
+// webhook secret and storage counts.
 func eraseSmallRows(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	if err := catalog.EraseFlows(ctx, tx, personID); err != nil {
+		return err
+	}
 	if err := library.EraseFavorites(ctx, tx, personID); err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, reauthorize func(conte
 		{"library.jsonl", aw.writeResults},
 		{"favorites.jsonl", aw.writeFavorites},
 		{"boards.jsonl", aw.writeBoards},
+		{"flows.jsonl", aw.writeFlows},
 	} {
 		if err := reauthorize(ctx); err != nil {
 			return err

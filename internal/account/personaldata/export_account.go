@@ -34,6 +34,7 @@ unfinished.jsonl    files that you began to upload to your personal account, wit
 library.jsonl       results of your personal account
 favorites.jsonl     results that you marked as favorites
 boards.jsonl        boards of your personal account, including deleted ones that can be restored
+flows.jsonl         flows that you saved for your personal account
 files/              the files named in uploads.jsonl and library.jsonl; NAME.missing.txt replaces a file that is lost
 
 Files that end in .jsonl have a JSON object on each line. Passwords, secrets and the values of access

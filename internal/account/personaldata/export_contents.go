@@ -12,6 +12,7 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/library"
@@ -168,6 +169,26 @@ func (aw *archiveWriter) writeBoards(ctx context.Context, w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+func (aw *archiveWriter) writeFlows(ctx context.Context, w io.Writer) error {
+	isRead := false
+	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]catalog.SavedFlow, error) {
+		if isRead {
+			return nil, nil
+		}
+		return catalog.ListFlows(ctx, tx, aw.personID, "")
+	}, func(f catalog.SavedFlow) any {
+		isRead = true // all at once: there are few
+		return object{
+			"id":         f.ID,
+			"name":       f.Name,
+			"version":    f.Version,
+			"created":    formatTime(f.Created),
+			"updated":    formatTime(f.Updated),
+			"definition": json.RawMessage(f.Definition),
+		}
+	})
 }
 
 // writeBoard writes a board and its nodes as a JSON object on one line.

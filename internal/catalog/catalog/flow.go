@@ -17,11 +17,13 @@ import (
 // it: the run of a flow consists of the runs of its steps.
 const FlowEngine = "flow"
 
-// Keys of stored manifests of flows that Apply adds: the hashes of the tools
-// that the flow names, and the greatest price of a run.
+// Keys of stored manifests of flows that the program adds: the hashes of the
+// tools that the flow names, the greatest price of a run, and the id of a flow
+// that people saved, so that no two of them have the same hash.
 const (
 	flowToolsKey = "flow_tools"
 	priceKey     = "price"
+	savedIDKey   = "saved_id"
 )
 
 // IsFlow reports whether the tool is a flow.
@@ -78,8 +80,11 @@ func nativeNumbers(v any) any {
 	return v
 }
 
-// readFlowTools reads the hashes that Apply has added to the manifest of a flow.
+// readFlowTools reads the hashes that were added to the manifest of a flow.
 func (r *manifestReader) readFlowTools(o *mapping) map[string]string {
+	if o.lookupKey(savedIDKey) != nil && !r.stored {
+		o.addProblem(savedIDKey, "is set by the program")
+	}
 	n := o.lookupKey(flowToolsKey)
 	if n == nil {
 		return nil
@@ -220,6 +225,7 @@ func withoutPins(definition string) string {
 	}
 	delete(all, flowToolsKey)
 	delete(all, priceKey)
+	delete(all, savedIDKey)
 	return canonicalJSON(all)
 }
 
@@ -276,6 +282,9 @@ func (p *flowPinner) pin(slug string, stored map[string]row, limit int) {
 	all, err := DecodeObject(withoutPins(stored[slug].definition))
 	if err != nil {
 		return // it was decoded as a tool, so it is JSON
+	}
+	if stored[slug].saved {
+		all[savedIDKey] = stored[slug].id
 	}
 	all[flowToolsKey] = hashes
 	all[priceKey] = map[string]any{"type": string(Cost), "tokens": min(bounds.Tokens, maxTokens)}

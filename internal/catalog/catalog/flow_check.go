@@ -91,7 +91,7 @@ func (c *flowChecker) checkCall(s *flow.Step, call *flow.Call, path []string) {
 		c.add(below("tool"), "there is no tool %s", call.Tool)
 		return
 	}
-	if !c.flow.Visibility.within(tool.Visibility) {
+	if !c.flow.Saved && !c.flow.Visibility.within(tool.Visibility) { // who may use a saved flow is checked when it runs
 		c.add(below("tool"), "not everyone who may use the flow may use the tool %s; restrict the visibility of the flow in the same way", call.Tool)
 	}
 	c.checkCount(tool, call, below("num_results"))

@@ -77,7 +77,7 @@ func TestFlowProblems(t *testing.T) {
 		{flow(draw+"\n") + "price: {type: FREE}\n", "price: is not for flows: a flow costs what its steps cost"},
 		{flow(draw) + "num_results: {max: 2}\n", "num_results: is not for flows: their steps say how many results there are"},
 		{flow(draw) + "flow_tools: {draw: x}\n", "flow_tools: is set by the program"},
-		{flow("{id: a, tool: draw, inputs: {prompt: {step: b}}}"), "engine.with.steps[0]: there is no step b; the steps are a"},
+		{flow("{id: a, tool: draw, inputs: {prompt: {step: b}}}"), "engine.with.steps[0].inputs.prompt: there is no step b; the steps are a"},
 		{flow(draw + ", {id: b, tool: enlarge, inputs: {picture: {step: a}}, otherwise: {tool: tune}}"), "engine.with.steps[1].otherwise: enlarge makes IMG and tune makes AUDIO; both must make the same"},
 	} {
 		if problems := readFlow(t, c.text); !slices.Contains(problems, c.want) {

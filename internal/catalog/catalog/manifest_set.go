@@ -55,6 +55,11 @@ type Remark struct {
 	Message string
 }
 
+// FlowPath returns the position in a flow, such as steps.1.inputs.factor.
+func (r Remark) FlowPath() string {
+	return strings.TrimPrefix(strings.Join(r.Path, "."), "engine.with.")
+}
+
 // Availability says whether a tool can run on this node.
 type Availability int
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,6 +66,9 @@ func ParseFlow(manifest map[string]any) (t *Tool, definition string, problems []
 	if len(r.problems) == 0 && !t.IsFlow() {
 		r.addProblem(root, "engine.name must be %s", FlowEngine)
 	}
+	if t != nil {
+		t.Saved = true
+	}
 	return t, definition, r.problems
 }
 
@@ -105,8 +109,20 @@ func RemoveFlow(ctx context.Context, tx *sqldb.Tx, f SavedFlow) (ok bool, err er
 	if ok, err = deleteFlow(ctx, tx, f.ID); err != nil || !ok {
 		return false, err
 	}
-	r := row{id: f.ID, slug: f.Slug, source: Directory, saved: true, definition: f.pinned, removed: true}
+	r := f.row(f.pinned)
+	r.removed = true
 	return true, upsertRow(ctx, tx, toolKind, r)
+}
+
+// row returns the tool of a saved flow as it is stored. Its source has no meaning.
+func (f SavedFlow) row(definition string) row {
+	return row{
+		id:         f.ID,
+		slug:       f.Slug,
+		source:     Directory,
+		saved:      true,
+		definition: definition,
+	}
 }
 
 // storeFlowTool stores the tool of a saved flow, with the hashes of the tools
@@ -115,7 +131,7 @@ func storeFlowTool(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
 	if err := lockCatalog(ctx, tx); err != nil {
 		return err
 	}
-	r := row{id: f.ID, slug: f.Slug, source: Directory, saved: true, definition: f.Definition}
+	r := f.row(f.Definition)
 	stored, err := readNamedTools(ctx, tx, r)
 	if err != nil {
 		return err
@@ -192,6 +208,7 @@ func (c *Catalog) ViewOf(ctx context.Context, a Audience, accountID string) (*Vi
 		one := *t
 		one.ID = r.id
 		one.Slug = r.slug
+		one.Saved = true
 		one.AverageDuration = r.average
 		one.RecentDuration = r.recent
 		one.Created = r.created
@@ -210,6 +227,7 @@ func mergeView(base *View, a Audience, own map[string]*Tool) *View {
 	v.byID = maps.Clone(base.byID)
 	v.bySlug = maps.Clone(base.bySlug)
 	v.blockedSteps = map[string]string{}
+	v.flowProblems = map[string][]Remark{}
 	find := func(slug string) *Tool {
 		if t := own[slug]; t != nil {
 			return t
@@ -225,12 +243,63 @@ func mergeView(base *View, a Audience, own map[string]*Tool) *View {
 			v.blockedSteps[t.ID] = step
 			continue
 		}
+		if problems := findProblems(t, find, flow.MaxDepth); len(problems) > 0 {
+			v.flowProblems[t.ID] = problems
+		}
 		v.Tools = append(v.Tools, t)
 		v.byID[t.ID] = t
 		v.bySlug[t.Slug] = t
 	}
 	slices.SortFunc(v.Tools, func(x, y *Tool) int { return x.SortKey().Compare(y.SortKey()) })
 	return &v
+}
+
+// findProblems returns why a saved flow cannot run with the current versions of
+// its tools.
+func findProblems(t *Tool, find func(slug string) *Tool, limit int) []Remark {
+	problems := t.CheckFlow(func(slug, _ string) *Tool { return find(slug) })
+	for i, step := range t.Flow.Steps {
+		for _, slug := range step.ToolSlugs() {
+			named := find(slug)
+			if named.Saved && limit > 0 && len(findProblems(named, find, limit-1)) > 0 {
+				problems = append(problems, Remark{[]string{"steps", strconv.Itoa(i), "tool"}, "the flow " + named.Name + " has problems"})
+			}
+		}
+	}
+	return problems
+}
+
+// WrittenTexts returns the texts that people wrote in a saved flow, and in saved
+// flows that it uses: constants of steps, and defaults of fields. Operators
+// wrote those of other tools.
+func (v *View) WrittenTexts(t *Tool) []TextInput {
+	return v.writtenTexts(t, "", flow.MaxDepth)
+}
+
+func (v *View) writtenTexts(t *Tool, prefix string, limit int) (all []TextInput) {
+	if !t.Saved || limit == 0 {
+		return nil
+	}
+	for _, f := range t.Leaves() {
+		if text, ok := f.Default.(string); ok {
+			all = append(all, TextInput{prefix + "fields." + f.Key, text})
+		}
+	}
+	for _, step := range t.Flow.Steps {
+		path := prefix + "steps." + step.ID + "."
+		texts := step.Texts()
+		for _, key := range sortedKeys(texts) {
+			for _, text := range texts[key] {
+				all = append(all, TextInput{path + "inputs." + key, text})
+			}
+		}
+		for _, slug := range step.ToolSlugs() {
+			if named := v.bySlug[slug]; named != nil {
+				all = append(all, v.writtenTexts(named, path, limit-1)...)
+			}
+		}
+	}
+	return all
 }
 
 // findBlockedStep returns the first step of a flow for whose tool find returns

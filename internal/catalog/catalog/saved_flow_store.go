@@ -121,13 +121,33 @@ func insertFlowVersion(ctx context.Context, tx *sqldb.Tx, id string, v FlowVersi
 	return err
 }
 
+// erasedFlow replaces the definitions of erased flows.
+const erasedFlow = `{"engine":{"name":"flow","with":{"steps":[{"id":"erased","tool":"erased"}]}},"fields":[],"name":"Deleted flow","output":{"mime_types":["image/png"],"type":"IMG"}}`
+
+// EraseFlows deletes the flows of an account and everything that people wrote in
+// them.
+func EraseFlows(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	const ofAccount = `(SELECT id FROM saved_flow WHERE account_id = $1)`
+	if _, err := tx.Exec(ctx, `UPDATE tool_version SET definition = $2 WHERE saved_flow_id IN `+ofAccount, accountID, erasedFlow); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE tool SET definition = $2, removed = TRUE WHERE id IN `+ofAccount, accountID, erasedFlow); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM saved_flow_version WHERE flow_id IN `+ofAccount, accountID); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `UPDATE saved_flow SET name = 'Deleted flow', deleted = coalesce(deleted, $2) WHERE account_id = $1`, accountID, sqldb.At(tx.Now))
+	return err
+}
+
 // readRowsBySlug returns the tools with the given slugs, without removed ones.
 func readRowsBySlug(ctx context.Context, tx *sqldb.Tx, slugs []string) (map[string]row, error) {
 	in, args := sqldb.In(slugs)
 	all := map[string]row{}
-	err := tx.EachRow(ctx, `SELECT id, slug, source, definition, hash FROM tool WHERE NOT removed AND slug IN `+in, args, func(s sqldb.Scanner) error {
+	err := tx.EachRow(ctx, `SELECT id, slug, source, definition, hash, saved FROM tool WHERE NOT removed AND slug IN `+in, args, func(s sqldb.Scanner) error {
 		var r row
-		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash)
+		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash, &r.saved)
 		all[r.slug] = r
 		return err
 	})

@@ -41,6 +41,7 @@ type View struct {
 	tags         map[string]Tag
 	kits         []Kit
 	blockedSteps map[string]string // the first step that cannot run, by the id of a saved flow
+	flowProblems map[string][]Remark
 }
 
 // maxViews is the maximum number of cached views. When it is reached, the cache
@@ -185,6 +186,9 @@ func (v *View) ToolByName(name string) (*Tool, bool) {
 // BlockedStep returns the first step of a saved flow whose tool does not exist
 // any more or may not be used, and "" if there is none.
 func (v *View) BlockedStep(toolID string) string { return v.blockedSteps[toolID] }
+
+// FlowProblems returns why a saved flow no longer fits the tools that it names.
+func (v *View) FlowProblems(toolID string) []Remark { return v.flowProblems[toolID] }
 
 // ToolBySlug returns the tool with the given slug. ok is false if it does not
 // exist or is not visible.

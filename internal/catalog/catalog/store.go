@@ -74,8 +74,12 @@ func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error)
 func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	if k == toolKind {
 		hash := hashOf(r.definition)
-		if _, err := tx.Exec(ctx, `INSERT INTO tool_version (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`,
-			hash, r.definition); err != nil {
+		flowID := ""
+		if r.saved {
+			flowID = r.id
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO tool_version (hash, definition, saved_flow_id) VALUES ($1, $2, nullif($3, '')) ON CONFLICT (hash) DO NOTHING`,
+			hash, r.definition, flowID); err != nil {
 			return err
 		}
 

@@ -45,6 +45,7 @@ type Tool struct {
 	OpenAI      OpenAI
 	Fields      []Field
 	Flow        *flow.Definition // nil if the tool is no flow
+	Saved       bool             // whether it is a flow that people saved (see SavedFlow)
 	// FlowTools are the hashes of the tools that a flow names, by slug. They are
 	// set for flows from the database.
 	FlowTools map[string]string

@@ -134,6 +134,45 @@ func (s *Step) ToolSlugs() []string {
 	return all
 }
 
+// Texts returns the texts among the constants of the step's inputs, by the key
+// of the input.
+func (s *Step) Texts() map[string][]string {
+	all := map[string][]string{}
+	for _, c := range s.calls() {
+		for key, source := range c.Inputs {
+			if some := source.texts(); len(some) > 0 {
+				all[key] = append(all[key], some...)
+			}
+		}
+	}
+	return all
+}
+
+func (s Source) texts() []string {
+	all := textsIn(s.Value)
+	for _, one := range s.Options {
+		all = append(all, one.texts()...)
+	}
+	return all
+}
+
+// textsIn returns the texts in a value with the types of decoded JSON.
+func textsIn(value any) (all []string) {
+	switch v := value.(type) {
+	case string:
+		all = []string{v}
+	case []any:
+		for _, one := range v {
+			all = append(all, textsIn(one)...)
+		}
+	case map[string]any:
+		for _, one := range v {
+			all = append(all, textsIn(one)...)
+		}
+	}
+	return all
+}
+
 // Keeps reports whether the results of a step stay in the library after the flow
 // has succeeded.
 func (d *Definition) Keeps(id string) bool {

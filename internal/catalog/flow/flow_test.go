@@ -62,7 +62,7 @@ func TestParseRefuses(t *testing.T) {
 		{`{"steps": [{"id": "A b", "tool": "x"}]}`, "steps.0.id: must start with a lower-case letter and have at most 32 lower-case letters, digits and underscores"},
 		{`{"steps": [{"id": "a", "tool": "x"}, {"id": "a", "tool": "x"}]}`, "steps.1.id: a is the id of another step"},
 		{step(`, "color": 1`), "steps.0.color: is not a known key here"},
-		{step(`, "inputs": {"p": {"step": "b"}}`), "steps.0: there is no step b; the steps are a"},
+		{step(`, "inputs": {"p": {"step": "b"}}`), "steps.0.inputs.p: there is no step b; the steps are a"},
 		{step(`, "inputs": {"p": {"step": "a"}}`), "steps.0: step a needs its own results: the steps form a circle"},
 		{step(`, "inputs": {"p": {"item": true}}`), "steps.0: uses an item, but has no for_each"},
 		{step(`, "inputs": {"p": {"feld": "q"}}`), "steps.0.inputs.p: must have one of the keys value, field, step, item, first_of and all_of"},

@@ -47,7 +47,16 @@ func Parse(with map[string]any) (*Definition, []Problem) {
 	return d, p.problems
 }
 
-type parser struct{ problems []Problem }
+type parser struct {
+	problems []Problem
+	uses     []use
+}
+
+// use is a place at which an input names a step.
+type use struct {
+	path []string
+	step string
+}
 
 // object is a mapping whose keys are read one by one.
 type object struct {
@@ -254,7 +263,9 @@ func (p *parser) readSource(value any, path []string) Source {
 		return Source{Kind: FromField, Field: o.text("field")}
 	}
 	if _, ok := values["step"]; ok {
-		return Source{Kind: FromStep, Step: o.text("step"), Pick: p.readPick(o)}
+		id := o.text("step")
+		p.uses = append(p.uses, use{path, id})
+		return Source{Kind: FromStep, Step: id, Pick: p.readPick(o)}
 	}
 	if item, ok := o.get("item"); ok {
 		if item != true {
@@ -310,13 +321,13 @@ func (p *parser) checkNames(d *Definition) {
 			p.fail(append(path, "id"), "%s is the id of another step", s.ID)
 		}
 		seen[s.ID] = true
-		for _, id := range s.needs() {
-			if d.StepByID(id) == nil {
-				p.fail(path, "there is no step %s; the steps are %s", id, d.stepList())
-			}
-		}
 		if s.ForEach == nil && slices.ContainsFunc(s.Sources(), func(one Source) bool { return one.Kind == FromItem }) {
 			p.fail(path, "uses an item, but has no for_each")
+		}
+	}
+	for _, one := range p.uses {
+		if d.StepByID(one.step) == nil {
+			p.fail(one.path, "there is no step %s; the steps are %s", one.step, d.stepList())
 		}
 	}
 	for i, id := range d.Results {

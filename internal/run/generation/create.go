@@ -45,7 +45,7 @@ func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
-	said := policyTexts(a.filled)
+	said := policyTexts(a.filled, a.written)
 	if err := s.Policy.CheckRules(said); err != nil {
 		return Created{}, err
 	}

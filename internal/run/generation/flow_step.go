@@ -256,7 +256,7 @@ func (f *flowRun) checkStep(ctx context.Context, tx *sqldb.Tx, tool *catalog.Too
 	if len(problems) > 0 {
 		return checkedDraft{}, newInvalid(problems)
 	}
-	if err := s.Policy.CheckRules(policyTexts(filled)); err != nil {
+	if err := s.Policy.CheckRules(policyTexts(filled, nil)); err != nil {
 		return checkedDraft{}, err
 	}
 	if err := s.validator.completeDraft(ctx, &a, start.NumResults); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,11 +26,13 @@ import (
 type checkedDraft struct {
 	tool   *catalog.Tool
 	filled catalog.FormInputs
-	n      int64 // number of results
-	price  int64
-	inputs []run.Input
-	stored string // inputs as a JSON object, as stored in the database
-	seed   int64
+	// written are the texts in the definition of a saved flow.
+	written []catalog.TextInput
+	n       int64 // number of results
+	price   int64
+	inputs  []run.Input
+	stored  string // inputs as a JSON object, as stored in the database
+	seed    int64
 
 	estimated time.Duration
 	retryOf   string // run whose finished steps a flow takes over, or ""
@@ -56,29 +59,18 @@ type validator struct {
 // checkDraft validates a draft against its tool. If pricing is set, required
 // inputs may be missing.
 func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
-	snapshot := v.catalog.CurrentSnapshot()
-	audience := AudienceOf(d.Principal)
-	tool, ok := snapshot.ViewFor(audience).ToolByID(d.ToolID)
-	if !ok {
-		view, err := v.catalog.ViewOf(ctx, audience, d.Principal.AccountID)
-		if err != nil {
-			return checkedDraft{}, err
-		}
-		if tool, ok = view.ToolByID(d.ToolID); !ok {
-			step := snapshot.BlockedStep(audience, d.ToolID)
-			if step == "" {
-				step = view.BlockedStep(d.ToolID)
-			}
-			if step != "" {
-				return checkedDraft{}, errBlockedStep(step)
-			}
-			return checkedDraft{}, errNoTool
-		}
+	found, err := v.findTool(ctx, d)
+	if err != nil {
+		return checkedDraft{}, err
 	}
+	tool := found.tool
 	if d.ToolHash != tool.Hash {
 		return checkedDraft{}, errStaleTool(tool.Hash)
 	}
-	a := checkedDraft{tool: tool}
+	if err := errFlowProblems(tool, found.problems); err != nil {
+		return checkedDraft{}, err
+	}
+	a := checkedDraft{tool: tool, written: found.written}
 	filled, problems := tool.ParseInputs(d.Inputs, catalog.InputOptions{PriceOnly: pricing, Files: len(d.Files)})
 	a.filled = filled
 	if limit := v.settings.InputFiles; len(filled.Refs) > limit {
@@ -111,6 +103,38 @@ func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (check
 	return a, nil
 }
 
+// foundTool is the tool of a draft. The other fields are set for saved flows.
+type foundTool struct {
+	tool     *catalog.Tool
+	written  []catalog.TextInput // texts in its definition
+	problems []catalog.Remark    // why it no longer fits its tools
+}
+
+// findTool returns the tool of a draft.
+func (v validator) findTool(ctx context.Context, d Draft) (foundTool, error) {
+	snapshot := v.catalog.CurrentSnapshot()
+	audience := AudienceOf(d.Principal)
+	tool, ok := snapshot.ViewFor(audience).ToolByID(d.ToolID)
+	if ok {
+		return foundTool{tool: tool}, nil
+	}
+	view, err := v.catalog.ViewOf(ctx, audience, d.Principal.AccountID)
+	if err != nil {
+		return foundTool{}, err
+	}
+	if tool, ok = view.ToolByID(d.ToolID); ok {
+		return foundTool{tool, view.WrittenTexts(tool), view.FlowProblems(tool.ID)}, nil
+	}
+	step := snapshot.BlockedStep(audience, d.ToolID)
+	if step == "" {
+		step = view.BlockedStep(d.ToolID)
+	}
+	if step != "" {
+		return foundTool{}, errBlockedStep(step)
+	}
+	return foundTool{}, errNoTool
+}
+
 // completeDraft sets what follows from the tool and the parsed inputs: the
 // number of results, the price, the duration, the seed and the stored inputs.
 func (v validator) completeDraft(ctx context.Context, a *checkedDraft, numResults *int64) (err error) {
@@ -140,6 +164,25 @@ var errNoTool = fault.New(fault.NotFound, "There is no such tool.")
 
 func errBlockedStep(step string) error {
 	return fault.New(fault.Forbidden, fmt.Sprintf("The step %s of this flow uses a tool that you may not use, or that no longer exists.", step)).With("reason", "permission").With("step", step)
+}
+
+// errFlowProblems returns an error that names the first step which does not fit
+// its tool, or nil if there are no problems.
+func errFlowProblems(tool *catalog.Tool, problems []catalog.Remark) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	e := fault.New(fault.Invalid, "This flow no longer fits its tools. Open it, and save it again.")
+	for _, one := range problems {
+		path := one.FlowPath()
+		parts := strings.Split(path, ".")
+		message := one.Message
+		if i, err := strconv.Atoi(parts[min(1, len(parts)-1)]); err == nil && parts[0] == "steps" {
+			message = fmt.Sprintf("step %s: %s", tool.Flow.Steps[i].ID, message)
+		}
+		e.Fields = append(e.Fields, fault.Field{Path: path, Message: message})
+	}
+	return e
 }
 
 func errStaleTool(live string) error {
@@ -277,10 +320,11 @@ func storedInputs(f catalog.FormInputs) (string, error) {
 	return string(text), err
 }
 
-// policyTexts returns the texts of the inputs that the content policy checks.
-func policyTexts(f catalog.FormInputs) []policy.Text {
+// policyTexts returns the texts of the inputs, and those in the definition of a
+// saved flow, for the content policy.
+func policyTexts(f catalog.FormInputs, written []catalog.TextInput) []policy.Text {
 	var all []policy.Text
-	for _, t := range f.Texts {
+	for _, t := range slices.Concat(f.Texts, written) {
 		all = append(all, policy.Text{Path: t.Path, Value: t.Value})
 	}
 	return all

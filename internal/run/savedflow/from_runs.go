@@ -19,7 +19,13 @@ import (
 // Uploads become fields of the flow, prompts fields with the prompt as the
 // default, and other values constants.
 func (s *Service) FromResult(ctx context.Context, p principal.Principal, itemID string) (Draft, error) {
-	w := &walker{service: s, accountID: p.AccountID, steps: map[string]string{}, keys: map[string]bool{}, files: map[string]string{}}
+	w := &walker{
+		service:   s,
+		accountID: p.AccountID,
+		steps:     map[string]string{},
+		keys:      map[string]bool{},
+		files:     map[string]string{},
+	}
 	err := s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		library, _, _ := strings.Cut(itemID, ":")
 		last, err := run.GetByLibraryID(ctx, tx, p.AccountID, library)
@@ -170,8 +176,13 @@ func (w *walker) resultSource(ctx context.Context, tx *sqldb.Tx, maker run.Run, 
 	if err != nil {
 		return nil, err
 	}
+	first := map[string]any{"step": step}
 	index := slices.IndexFunc(outputs[maker.ID], func(o run.Output) bool { return o.ID == resultID })
-	return map[string]any{"step": step, "result": int64(max(index, 0))}, nil
+	if index <= 0 {
+		return first, nil
+	}
+	// A run can make fewer results than it was asked for.
+	return map[string]any{"first_of": []any{map[string]any{"step": step, "result": int64(index)}, first}}, nil
 }
 
 // addPrompt adds a field for a prompt, and returns its key.

@@ -10,6 +10,7 @@ package savedflow
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -101,10 +102,7 @@ func (s *Service) Check(ctx context.Context, p principal.Principal, d Draft) (Ch
 	}
 	bounds := tool.FlowBounds(nil, find)
 	c.Bounds = &bounds
-	for _, remark := range tool.CheckFlow(find) {
-		remark.Path = slices.DeleteFunc(remark.Path, func(key string) bool { return key == "engine" || key == "with" })
-		c.Problems = append(c.Problems, remark)
-	}
+	c.Problems = append(c.Problems, tool.CheckFlow(find)...)
 	return c, nil
 }
 
@@ -119,13 +117,22 @@ func (d *Draft) clean() (err error) {
 	return nil
 }
 
+// placeInManifest matches a place such as fields[0].key at the beginning of a
+// message.
+var placeInManifest = regexp.MustCompile(`^[a-z_]+(\[\d+\]|\.\w+)+`)
+
 // splitProblem splits a message such as "fields[0].key: is required" into the
 // path and the message.
 func splitProblem(text string) (path []string, message string) {
-	where, message, ok := strings.Cut(text, ": ")
-	if !ok || strings.Contains(where, " ") {
-		return nil, text
+	where := placeInManifest.FindString(text)
+	if where == "" {
+		where, message, _ = strings.Cut(text, ": ")
+		if message == "" || strings.Contains(where, " ") {
+			return nil, text
+		}
+		return []string{where}, message
 	}
+	message = strings.TrimLeft(strings.TrimPrefix(text, where), ": ")
 	where = strings.NewReplacer("[", ".", "]", "").Replace(where)
 	where = strings.TrimPrefix(where, "engine.with.")
 	return strings.Split(where, "."), message
@@ -192,7 +199,7 @@ func (c Checked) checkValid() error {
 	}
 	e := fault.New(fault.Invalid, "The flow has problems.")
 	for _, p := range c.Problems {
-		e.Fields = append(e.Fields, fault.Field{Path: strings.Join(p.Path, "."), Message: p.Message})
+		e.Fields = append(e.Fields, fault.Field{Path: p.FlowPath(), Message: p.Message})
 	}
 	return e
 }

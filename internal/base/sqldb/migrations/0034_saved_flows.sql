@@ -3,6 +3,8 @@
 -- Flows that people have saved for their account or team. Each is a tool that no other account sees, unless it is shared with the
 -- company.
 ALTER TABLE tool ADD COLUMN saved BOOLEAN NOT NULL DEFAULT FALSE; -- has a row in saved_flow
+ALTER TABLE tool_version ADD COLUMN saved_flow_id TEXT; -- of which saved flow it is a version
+CREATE INDEX tool_version_flow ON tool_version (saved_flow_id) WHERE saved_flow_id IS NOT NULL;
 CREATE INDEX tool_saved ON tool (id) WHERE saved;
 CREATE TABLE saved_flow (
     id         TEXT   PRIMARY KEY REFERENCES tool (id),

@@ -1,8 +1,6 @@
 package flows
 
 import (
-	"strings"
-
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/catalog/flow"
 	"atelier/internal/run/savedflow"
@@ -117,7 +115,7 @@ func asCheck(c savedflow.Checked) wire.FlowCheck {
 }
 
 func asProblem(r catalog.Remark) wire.FlowProblem {
-	return wire.FlowProblem{Path: strings.Join(r.Path, "."), Message: r.Message}
+	return wire.FlowProblem{Path: r.FlowPath(), Message: r.Message}
 }
 
 func asShare(s flow.Share) wire.FlowShare {
