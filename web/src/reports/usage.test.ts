@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { changeOf, csvName, distinctNames, nameOf, rankRows, splitRows, stackSeries, successOf, type UsageRow } from './usage';
+import {
+  changeOf,
+  csvName,
+  distinctNames,
+  nameOf,
+  rankRows,
+  splitRows,
+  stackSeries,
+  successOf,
+  type UsageRow,
+} from './usage';
 
 const count = {
   runs: 1,
@@ -33,7 +43,9 @@ test('rankRows and splitRows know flows', () => {
   });
   const rows = [flow('2026-11-01', 'a', 1), flow('2026-11-01', 'gone', 3), flow('2026-11-02', 'a', 2)];
   expect(rankRows(rows.slice(0, 2), 'flow').map((one) => nameOf(one, 'flow', 'Gone'))).toEqual(['Gone', 'Flow a']);
-  expect(splitRows(rows, 'flow', [{ id: 'a', name: 'Flow a' }])).toEqual([{ name: 'Flow a', rows: [rows[0], rows[2]] }]);
+  expect(splitRows(rows, 'flow', [{ id: 'a', name: 'Flow a' }])).toEqual([
+    { name: 'Flow a', rows: [rows[0], rows[2]] },
+  ]);
 });
 
 test('stackSeries fills days without rows and adds what the named groups leave over', () => {
