@@ -1891,7 +1891,7 @@ type FlowDraft struct {
 	// The ids of the steps whose results are those of the flow; the last step
 	// if there are none.
 	Results []string `json:"results,omitempty"`
-	// Whether all teams of the company can use the flow.
+	// Whether all teams of the company can use the flow; not if it is left out.
 	Shared *bool `json:"shared,omitempty"`
 }
 
@@ -1910,7 +1910,7 @@ type FlowChange struct {
 	// The ids of the steps whose results are those of the flow; the last step
 	// if there are none.
 	Results []string `json:"results,omitempty"`
-	// Whether all teams of the company can use the flow.
+	// Whether all teams of the company can use the flow; not if it is left out.
 	Shared *bool `json:"shared,omitempty"`
 }
 

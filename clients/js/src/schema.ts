@@ -5136,11 +5136,8 @@ export interface components {
              *     ]
              */
             results?: string[];
-            /**
-             * @description Whether all teams of the company can use the flow.
-             * @default false
-             */
-            shared: boolean;
+            /** @description Whether all teams of the company can use the flow; not if it is left out. */
+            shared?: boolean;
         };
         /** @description A new version of a flow. */
         FlowChange: {
@@ -5171,11 +5168,8 @@ export interface components {
              *     ]
              */
             results?: string[];
-            /**
-             * @description Whether all teams of the company can use the flow.
-             * @default false
-             */
-            shared: boolean;
+            /** @description Whether all teams of the company can use the flow; not if it is left out. */
+            shared?: boolean;
         };
         /** @description A result from whose history a flow is made. */
         FlowOrigin: {

@@ -22,6 +22,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
+	"atelier/internal/run/savedflow"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/access"
 )
@@ -54,7 +55,7 @@ func TestDeletionErasesEverything(t *testing.T) {
 		for _, row := range h.hits(l.id) {
 			table, _, _ := strings.Cut(row, ":")
 			switch table {
-			case "person", "run", "result", "asset", "upload", "audit", "ledger_account", "ledger_day", "ledger_entry", "board", "report_sum", "report_flow", "job", "river_job":
+			case "person", "run", "result", "asset", "upload", "audit", "ledger_account", "ledger_day", "ledger_entry", "board", "saved_flow", "report_sum", "report_flow", "job", "river_job":
 			default:
 				h.Errorf("%s", row)
 			}
@@ -138,6 +139,8 @@ func TestNoCredentialWorksAfterDeletion(t *testing.T) {
 		if _, err := h.boards.CreateBoard(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
 			h.Error("a board was made")
 		}
+		_, err = h.flows.Create(ctx, mine, savedflow.Draft{Name: "x", Steps: []any{map[string]any{"id": "draw", "tool": "cost"}}})
+		h.refused(err, fault.Unauthenticated, "")
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
 		_, err = h.data.ExportPerson(ctx, principal.Principal{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
@@ -273,6 +276,10 @@ func TestDeletionDuringOtherRequests(t *testing.T) {
 				func() error { return h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, h.site.Client()) },
 				func() error {
 					_, err := h.boards.CreateBoard(ctx, principal.Principal{PersonID: id, AccountID: id}, "x")
+					return err
+				},
+				func() error {
+					_, err := h.flows.Create(ctx, generationtest.Own(id), savedflow.Draft{Name: "x", Steps: []any{map[string]any{"id": "draw", "tool": "cost"}}})
 					return err
 				},
 				func() error { return h.site.Accounts.SignIn.SetSuspended(ctx, email, false) },

@@ -9,13 +9,13 @@ import (
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
-	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/library"
 	"atelier/internal/file/quota"
 	"atelier/internal/file/resumable"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/person"
 	"atelier/internal/run/run"
+	"atelier/internal/run/savedflow"
 )
 
 // EraseKind is the kind of the background jobs that erase the contents of
@@ -162,7 +162,7 @@ func eraseBoards(ctx context.Context, db *sqldb.DB, personID string) error {
 // eraseSmallRows erases a person's saved flows, favorites, idempotency keys,
 // webhook secret and storage counts.
 func eraseSmallRows(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	if err := catalog.EraseFlows(ctx, tx, personID); err != nil {
+	if err := savedflow.Erase(ctx, tx, personID); err != nil {
 		return err
 	}
 	if err := library.EraseFavorites(ctx, tx, personID); err != nil {

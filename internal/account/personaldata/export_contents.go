@@ -12,12 +12,12 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
-	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/library"
 	"atelier/internal/file/resumable"
 	"atelier/internal/run/run"
+	"atelier/internal/run/savedflow"
 )
 
 func (aw *archiveWriter) writeRuns(ctx context.Context, w io.Writer) error {
@@ -173,12 +173,12 @@ func (aw *archiveWriter) writeBoards(ctx context.Context, w io.Writer) error {
 
 func (aw *archiveWriter) writeFlows(ctx context.Context, w io.Writer) error {
 	isRead := false
-	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]catalog.SavedFlow, error) {
+	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]savedflow.Flow, error) {
 		if isRead {
 			return nil, nil
 		}
-		return catalog.ListFlows(ctx, tx, aw.personID, "")
-	}, func(f catalog.SavedFlow) any {
+		return savedflow.ListOwn(ctx, tx, aw.personID)
+	}, func(f savedflow.Flow) any {
 		isRead = true // all at once: there are few
 		return object{
 			"id":         f.ID,

@@ -42,6 +42,7 @@ func TestExportHasEverything(t *testing.T) {
 			"library.jsonl":      {l.item.ID, `"favorited":true`, "files/results/" + l.item.ResultID + ".png", `"note":"No idea what this is: ` + prompt},
 			"favorites.jsonl":    {l.item.ResultID},
 			"boards.jsonl":       {note, `"kind":"TEXT"`},
+			"flows.jsonl":        {note, `"version":1`},
 		} {
 			for _, word := range words {
 				if !strings.Contains(files[file], word) {
@@ -64,8 +65,8 @@ func TestExportHasEverything(t *testing.T) {
 		if files["files/uploads/"+l.upload+".png"] != string(l.picture) || files["files/results/"+l.item.ResultID+".png"] != string(generationtest.PNG(0)) {
 			h.Error("the files are not what was stored")
 		}
-		if n := len(files); n != 17 {
-			h.Errorf("%d files, want 17: %v", n, slices.Sorted(maps.Keys(files)))
+		if n := len(files); n != 18 {
+			h.Errorf("%d files, want 18: %v", n, slices.Sorted(maps.Keys(files)))
 		}
 		if n := strings.Count(files["unfinished.jsonl"], "\n"); n != 1 {
 			h.Errorf("%d unfinished uploads, want that of the personal account: %s", n, files["unfinished.jsonl"])

@@ -37,6 +37,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
+	"atelier/internal/run/savedflow"
 )
 
 // checks are the checks of all packages that store data about people.
@@ -48,6 +49,7 @@ type fixture struct {
 	*generationtest.Installation
 	site   *accounttest.Site
 	boards *board.Boards
+	flows  *savedflow.Service
 	data   *personaldata.Service
 }
 
@@ -58,6 +60,7 @@ func eachDatabase(t *testing.T, fn func(h *fixture)) {
 		h := &fixture{Installation: generationtest.New(w, generationtest.Unlimited)}
 		h.site = accounttest.New(w, w.DB, accounttest.Options{Now: w.Now})
 		h.boards = &board.Boards{DB: w.DB, Hub: h.Hub}
+		h.flows = &savedflow.Service{DB: w.DB, Catalog: h.Catalog}
 		h.data = &personaldata.Service{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
 		fn(h)
 		if _, problems, err := audit.Verify(w.Context(), w.DB, nil); err != nil || len(problems) > 0 {
@@ -192,6 +195,11 @@ func (h *fixture) live() (l life) {
 	_, err = h.boards.AddNode(ctx, mine, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: note, Box: board.Box{Width: 10, Height: 10}})
 	h.OK(err)
 	_, err = h.boards.CreateBoard(ctx, principal.Principal{PersonID: l.id, AccountID: l.team, TeamID: l.team}, "Moods")
+	h.OK(err)
+	_, err = h.flows.Create(ctx, mine, savedflow.Draft{
+		Name:  note,
+		Steps: []any{map[string]any{"id": "draw", "tool": "cost", "inputs": map[string]any{"prompt": note}}},
+	})
 	h.OK(err)
 	return l
 }

@@ -3,11 +3,13 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"atelier/internal/base/failpoint"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/flow"
 )
 
 // Change is one change that Apply made to the stored catalog.
@@ -26,7 +28,7 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	var changes []Change
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		changes = nil
-		if err := lockCatalog(ctx, tx); err != nil {
+		if err := Lock(ctx, tx); err != nil {
 			return err
 		}
 
@@ -109,17 +111,60 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 }
 
 // updateFlows updates the hashes of tools in the manifests of all flows, also of
-// those that the set does not contain. It adds its changes to the changes.
+// those that the set does not contain and of saved flows. It adds the changes of
+// the catalog to the changes.
 func updateFlows(ctx context.Context, tx *sqldb.Tx, changes []Change) ([]Change, error) {
 	stored, err := readRows(ctx, tx, toolKind)
 	if err != nil {
 		return nil, err
 	}
-	if len(changes) > 0 {
-		if err := addSavedFlows(ctx, tx, stored); err != nil {
-			return nil, err
+	var changed []string
+	for _, c := range changes {
+		if c.Kind == string(toolKind) {
+			changed = append(changed, c.Slug)
 		}
 	}
+	updated, err := storePinned(ctx, tx, stored)
+	if err != nil {
+		return nil, err
+	}
+	for _, have := range updated {
+		if !slices.Contains(changed, have.slug) {
+			changed = append(changed, have.slug)
+			changes = append(changes, Change{string(toolKind), have.slug, have.id, "changed"})
+		}
+	}
+	return changes, updateSavedFlows(ctx, tx, stored, changed)
+}
+
+// updateSavedFlows updates the hashes of tools in the manifests of saved flows
+// that use changed tools, directly or through other saved flows.
+func updateSavedFlows(ctx context.Context, tx *sqldb.Tx, stored map[string]row, changed []string) error {
+	for range flow.MaxDepth {
+		if len(changed) == 0 {
+			break
+		}
+		users, err := readFlowsUsing(ctx, tx, changed)
+		if err != nil {
+			return err
+		}
+		changed = nil
+		for _, r := range users {
+			named, err := readNamedTools(ctx, tx, r)
+			if err != nil {
+				return err
+			}
+			maps.Copy(stored, named)
+			changed = append(changed, r.slug)
+		}
+	}
+	_, err := storePinned(ctx, tx, stored)
+	return err
+}
+
+// storePinned stores the manifests of flows in which hashes of tools are not
+// current, and returns these flows. It updates the rows in stored.
+func storePinned(ctx context.Context, tx *sqldb.Tx, stored map[string]row) (updated []row, err error) {
 	pinned := newFlowPinner(stored).pinned
 	for _, slug := range sortedKeys(pinned) {
 		have := stored[slug]
@@ -127,14 +172,14 @@ func updateFlows(ctx context.Context, tx *sqldb.Tx, changes []Change) ([]Change,
 			continue
 		}
 		have.definition = pinned[slug]
+		have.hash = hashOf(have.definition)
 		if err := upsertRow(ctx, tx, toolKind, have); err != nil {
 			return nil, err
 		}
-		if !have.saved && !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == string(toolKind) && c.Slug == slug }) {
-			changes = append(changes, Change{string(toolKind), slug, have.id, "changed"})
-		}
+		stored[slug] = have
+		updated = append(updated, have)
 	}
-	return changes, nil
+	return updated, nil
 }
 
 // AssetFolder is the prefix of the blob keys of pictures of the catalog. These

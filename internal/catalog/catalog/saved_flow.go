@@ -86,6 +86,9 @@ func InsertFlow(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
 	if err := insertFlow(ctx, tx, *f); err != nil {
 		return err
 	}
+	if err := replaceFlowTools(ctx, tx, f.ID, namedTools(f.row(f.pinned))); err != nil {
+		return err
+	}
 	return insertFlowVersion(ctx, tx, f.ID, FlowVersion{Number: 1, Definition: f.Definition, PersonID: f.PersonID})
 }
 
@@ -100,6 +103,9 @@ func UpdateFlow(ctx context.Context, tx *sqldb.Tx, f *SavedFlow, personID string
 	if err := storeFlowTool(ctx, tx, f); err != nil {
 		return false, err
 	}
+	if err := replaceFlowTools(ctx, tx, f.ID, namedTools(f.row(f.pinned))); err != nil {
+		return false, err
+	}
 	return true, insertFlowVersion(ctx, tx, f.ID, FlowVersion{Number: f.Version, Definition: f.Definition, PersonID: personID})
 }
 
@@ -107,6 +113,9 @@ func UpdateFlow(ctx context.Context, tx *sqldb.Tx, f *SavedFlow, personID string
 // already deleted.
 func RemoveFlow(ctx context.Context, tx *sqldb.Tx, f SavedFlow) (ok bool, err error) {
 	if ok, err = deleteFlow(ctx, tx, f.ID); err != nil || !ok {
+		return false, err
+	}
+	if err := replaceFlowTools(ctx, tx, f.ID, nil); err != nil {
 		return false, err
 	}
 	r := f.row(f.pinned)
@@ -128,7 +137,7 @@ func (f SavedFlow) row(definition string) row {
 // storeFlowTool stores the tool of a saved flow, with the hashes of the tools
 // that it names. The catalog is locked, so that these hashes stay current.
 func storeFlowTool(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
-	if err := lockCatalog(ctx, tx); err != nil {
+	if err := Lock(ctx, tx); err != nil {
 		return err
 	}
 	r := f.row(f.Definition)

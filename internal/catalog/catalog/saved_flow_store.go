@@ -134,8 +134,10 @@ func EraseFlows(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if _, err := tx.Exec(ctx, `UPDATE tool SET definition = $2, removed = TRUE WHERE id IN `+ofAccount, accountID, erasedFlow); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `DELETE FROM saved_flow_version WHERE flow_id IN `+ofAccount, accountID); err != nil {
-		return err
+	for _, table := range []string{"saved_flow_version", "saved_flow_tool"} {
+		if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE flow_id IN `+ofAccount, accountID); err != nil {
+			return err
+		}
 	}
 	_, err := tx.Exec(ctx, `UPDATE saved_flow SET name = 'Deleted flow', deleted = coalesce(deleted, $2) WHERE account_id = $1`, accountID, sqldb.At(tx.Now))
 	return err
@@ -146,22 +148,37 @@ func readRowsBySlug(ctx context.Context, tx *sqldb.Tx, slugs []string) (map[stri
 	in, args := sqldb.In(slugs)
 	all := map[string]row{}
 	err := tx.EachRow(ctx, `SELECT id, slug, source, definition, hash, saved FROM tool WHERE NOT removed AND slug IN `+in, args, func(s sqldb.Scanner) error {
-		var r row
-		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash, &r.saved)
+		r, err := scanSavedTool(s)
 		all[r.slug] = r
 		return err
 	})
 	return all, err
 }
 
-// addSavedFlows adds the flows that people saved to stored tools.
-func addSavedFlows(ctx context.Context, tx *sqldb.Tx, stored map[string]row) error {
-	return tx.EachRow(ctx, `SELECT id, slug, source, definition, hash, saved FROM tool WHERE saved AND NOT removed`, nil, func(s sqldb.Scanner) error {
-		var r row
-		err := s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash, &r.saved)
-		stored[r.slug] = r
+// readFlowsUsing returns the saved flows that name one of the tools.
+func readFlowsUsing(ctx context.Context, tx *sqldb.Tx, slugs []string) ([]row, error) {
+	in, args := sqldb.In(slugs)
+	return sqldb.All(ctx, tx, `
+		SELECT DISTINCT t.id, t.slug, t.source, t.definition, t.hash, t.saved FROM saved_flow_tool u JOIN tool t ON t.id = u.flow_id
+		WHERE NOT t.removed AND u.slug IN `+in+` ORDER BY t.slug`, args, scanSavedTool)
+}
+
+func scanSavedTool(s sqldb.Scanner) (r row, err error) {
+	err = s.Scan(&r.id, &r.slug, &r.source, &r.definition, &r.hash, &r.saved)
+	return r, err
+}
+
+// replaceFlowTools stores which tools a saved flow names.
+func replaceFlowTools(ctx context.Context, tx *sqldb.Tx, id string, slugs []string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM saved_flow_tool WHERE flow_id = $1`, id); err != nil {
 		return err
-	})
+	}
+	for _, slug := range slugs {
+		if _, err := tx.Exec(ctx, `INSERT INTO saved_flow_tool (slug, flow_id) VALUES ($1, $2)`, slug, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // findToolID returns the id of the tool with a slug, or "" if there is none.

@@ -25,8 +25,8 @@ type row struct {
 
 const versionQuery = `SELECT version FROM catalog WHERE id = 1`
 
-// lockCatalog locks the catalog, so that one transaction at a time changes it.
-func lockCatalog(ctx context.Context, tx *sqldb.Tx) error {
+// Lock locks the catalog, so that one transaction at a time changes it.
+func Lock(ctx context.Context, tx *sqldb.Tx) error {
 	var version int64
 	return tx.QueryRow(ctx, versionQuery+tx.Dialect.ForUpdate).Scan(&version)
 }
@@ -148,7 +148,7 @@ func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult 
 // version only if a value has changed.
 func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := lockCatalog(ctx, tx); err != nil {
+		if err := Lock(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
@@ -188,6 +188,12 @@ var Checks = []sqldb.Check{
 	{Name: "the current definition of every tool is stored as a version", Query: `
 		SELECT 'tool ' || id FROM tool
 		WHERE NOT EXISTS (SELECT 1 FROM tool_version v WHERE v.hash = tool.hash AND v.definition = tool.definition)`},
+	{Name: "every saved flow has a tool, which is removed when the flow is deleted", Query: `
+		SELECT 'flow ' || f.id FROM saved_flow f JOIN tool t ON t.id = f.id WHERE NOT t.saved OR t.removed <> (f.deleted IS NOT NULL)
+		UNION ALL SELECT 'tool ' || id FROM tool WHERE saved AND NOT EXISTS (SELECT 1 FROM saved_flow f WHERE f.id = tool.id)`},
+	{Name: "the current version of every saved flow is stored", Query: `
+		SELECT 'flow ' || id FROM saved_flow f
+		WHERE deleted IS NULL AND NOT EXISTS (SELECT 1 FROM saved_flow_version v WHERE v.flow_id = f.id AND v.number = f.version)`},
 	{Name: "a tool was not updated before it was created", Query: `
 		SELECT 'tool ' || id FROM tool WHERE updated < created`},
 }

@@ -52,7 +52,7 @@ func FuzzSplitItemID(f *testing.F) {
 	f.Add("PagW53lsaa2KiGgg5wR4:123E4567-e89b-12d3-a456-426614174000")
 	f.Add(":")
 	f.Fuzz(func(t *testing.T, id string) {
-		if run, result, ok := splitItemID(id); ok && (run+":"+result != id || len(id) != len("PagW53lsaa2KiGgg5wR4:123e4567-e89b-12d3-a456-426614174000")) {
+		if run, result, ok := SplitItemID(id); ok && (run+":"+result != id || len(id) != len("PagW53lsaa2KiGgg5wR4:123e4567-e89b-12d3-a456-426614174000")) {
 			t.Errorf("%q = %q, %q", id, run, result)
 		}
 	})

@@ -145,7 +145,7 @@ func (l *Library) GetItem(ctx context.Context, p principal.Principal, id string)
 }
 
 func findItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, id string) (Item, error) {
-	run, result, ok := splitItemID(id)
+	run, result, ok := SplitItemID(id)
 	if !ok || len(p.AccountIDs()) == 0 {
 		return Item{}, errNoItem
 	}

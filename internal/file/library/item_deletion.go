@@ -70,7 +70,7 @@ func (l *Library) RestoreItem(ctx context.Context, p principal.Principal, id str
 }
 
 func (l *Library) restoreDeleted(ctx context.Context, tx *sqldb.Tx, p principal.Principal, id string) error {
-	run, result, ok := splitItemID(id)
+	run, result, ok := SplitItemID(id)
 	if !ok || len(p.AccountIDs()) == 0 {
 		return errNoItem
 	}

@@ -31,7 +31,7 @@ func ResolveReference(ctx context.Context, tx *sqldb.Tx, accountID, kind, id str
 		}
 		return u.Asset, err
 	case LibraryRef:
-		run, result, ok := splitItemID(id)
+		run, result, ok := SplitItemID(id)
 		if !ok {
 			return asset.Asset{}, errNoItem
 		}
@@ -45,10 +45,10 @@ func ResolveReference(ctx context.Context, tx *sqldb.Tx, accountID, kind, id str
 	return asset.Asset{}, fault.New(fault.Invalid, "The kind of a reference must be UPLOAD_REF or LIBRARY_REF.")
 }
 
-// splitItemID splits the ID of a library item into the run's library ID and
+// SplitItemID splits the ID of a library item into the run's library ID and
 // the result's UUID. It validates both, because databases treat invalid bytes
 // differently.
-func splitItemID(id string) (run, result string, ok bool) {
+func SplitItemID(id string) (run, result string, ok bool) {
 	run, result, _ = strings.Cut(id, ":")
 	return run, result, ids.Valid(run) && validUUID(result)
 }
@@ -91,7 +91,7 @@ func DescribeReferences(ctx context.Context, tx *sqldb.Tx, accountID, kind strin
 	switch kind {
 	case UploadRef:
 	case LibraryRef:
-		valid = func(ref string) bool { _, _, ok := splitItemID(ref); return ok }
+		valid = func(ref string) bool { _, _, ok := SplitItemID(ref); return ok }
 		find = referencedResults
 	default:
 		return nil, fault.New(fault.Invalid, "The kind of a reference must be UPLOAD_REF or LIBRARY_REF.")

@@ -341,7 +341,7 @@ func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs
 func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]ReferencedFile) error {
 	ids := make([]string, len(refs))
 	for i, ref := range refs {
-		_, ids[i], _ = splitItemID(ref)
+		_, ids[i], _ = SplitItemID(ref)
 	}
 
 	in, args := sqldb.In(ids, accountID)

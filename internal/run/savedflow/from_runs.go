@@ -10,6 +10,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/catalog/flow"
+	"atelier/internal/file/library"
 	"atelier/internal/people/principal"
 	"atelier/internal/run/run"
 )
@@ -19,6 +20,10 @@ import (
 // Uploads become fields of the flow, prompts fields with the prompt as the
 // default, and other values constants.
 func (s *Service) FromResult(ctx context.Context, p principal.Principal, itemID string) (Draft, error) {
+	libraryID, _, ok := library.SplitItemID(itemID)
+	if !ok {
+		return Draft{}, fault.New(fault.Invalid, "This is not the id of a result.").On("library_id")
+	}
 	w := &walker{
 		service:   s,
 		accountID: p.AccountID,
@@ -27,8 +32,10 @@ func (s *Service) FromResult(ctx context.Context, p principal.Principal, itemID 
 		files:     map[string]string{},
 	}
 	err := s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		library, _, _ := strings.Cut(itemID, ":")
-		last, err := run.GetByLibraryID(ctx, tx, p.AccountID, library)
+		last, err := run.GetByLibraryID(ctx, tx, p.AccountID, libraryID)
+		if fault.Is(err, fault.NotFound) {
+			err = fault.New(fault.NotFound, "There is no such result.")
+		}
 		if err != nil {
 			return err
 		}
@@ -155,8 +162,8 @@ func (w *walker) fileSource(ctx context.Context, tx *sqldb.Tx, f *catalog.Field,
 	given, _ := ref.(map[string]any)
 	id, _ := given["id"].(string)
 	if given["kind"] == string(catalog.LibraryRef) {
-		library, result, _ := strings.Cut(id, ":")
-		maker, err := run.GetByLibraryID(ctx, tx, w.accountID, library)
+		libraryID, result, _ := library.SplitItemID(id)
+		maker, err := run.GetByLibraryID(ctx, tx, w.accountID, libraryID)
 		if err == nil {
 			return w.resultSource(ctx, tx, maker, result)
 		}

@@ -21,6 +21,7 @@ import (
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/catalog/flow"
 	"atelier/internal/people/company"
+	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 )
@@ -222,6 +223,9 @@ func (s *Service) Create(ctx context.Context, p principal.Principal, d Draft) (f
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		one := saved
+		if err := lock(ctx, tx, p); err != nil {
+			return err
+		}
 		if err := checkRoom(ctx, tx, one); err != nil {
 			return err
 		}
@@ -233,6 +237,15 @@ func (s *Service) Create(ctx context.Context, p principal.Principal, d Draft) (f
 		return Flow{}, err
 	}
 	return complete(f.SavedFlow)
+}
+
+// lock locks the person, who must not be deleted, and then the catalog, so that
+// concurrent transactions cannot exceed the limits together.
+func lock(ctx context.Context, tx *sqldb.Tx, p principal.Principal) error {
+	if err := person.Lock(ctx, tx, p.PersonID); err != nil {
+		return err
+	}
+	return catalog.Lock(ctx, tx)
 }
 
 // checkRoom returns an error if the account, or the company with which a flow
@@ -274,6 +287,9 @@ func (s *Service) Update(ctx context.Context, p principal.Principal, id string, 
 	}
 	var saved catalog.SavedFlow
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := lock(ctx, tx, p); err != nil {
+			return err
+		}
 		one, err := s.find(ctx, tx, p, id)
 		if err != nil {
 			return err
@@ -368,15 +384,22 @@ func (s *Service) List(ctx context.Context, p principal.Principal) ([]Flow, erro
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Flow, 0, len(saved))
-	for _, one := range saved {
-		f, err := complete(one)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, f)
+	return completeAll(saved)
+}
+
+// ListOwn returns the flows that were saved for an account, oldest first.
+func ListOwn(ctx context.Context, tx *sqldb.Tx, accountID string) ([]Flow, error) {
+	saved, err := catalog.ListFlows(ctx, tx, accountID, "")
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	return completeAll(saved)
+}
+
+// Erase deletes the flows of an account and everything that people wrote in
+// them.
+func Erase(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	return catalog.EraseFlows(ctx, tx, accountID)
 }
 
 // Version is a saved version of a flow.
@@ -406,6 +429,18 @@ func (s *Service) Versions(ctx context.Context, p principal.Principal, id string
 			return nil, err
 		}
 		all = append(all, Version{FlowVersion: one, Draft: d})
+	}
+	return all, nil
+}
+
+func completeAll(saved []catalog.SavedFlow) ([]Flow, error) {
+	all := make([]Flow, 0, len(saved))
+	for _, one := range saved {
+		f, err := complete(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }

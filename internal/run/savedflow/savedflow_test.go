@@ -504,6 +504,23 @@ func TestLimitOfFlows(t *testing.T) {
 	})
 }
 
+func TestChecksFindDamage(t *testing.T) {
+	eachStudio(t, func(s *studio) {
+		s.save(generationtest.Own(s.Person(100)), poster())
+		for damage, want := range map[string]string{
+			`UPDATE tool SET saved = FALSE WHERE saved`:               "every saved flow has a tool, which is removed when the flow is deleted",
+			`UPDATE tool SET removed = TRUE WHERE saved`:              "every saved flow has a tool, which is removed when the flow is deleted",
+			`UPDATE tool SET saved = TRUE WHERE slug = 'sketch'`:      "every saved flow has a tool, which is removed when the flow is deleted",
+			`DELETE FROM saved_flow_version`:                          "the current version of every saved flow is stored",
+			`UPDATE saved_flow SET version = 2 WHERE deleted IS NULL`: "the current version of every saved flow is stored",
+		} {
+			if found := s.Damage(catalog.Checks, damage); !found[want] {
+				s.Errorf("%s: the checks found %v", damage, found)
+			}
+		}
+	})
+}
+
 func TestEraseFlows(t *testing.T) {
 	eachStudio(t, func(s *studio) {
 		anna := generationtest.Own(s.Person(100))

@@ -59,6 +59,10 @@ var heldRoutes = []struct {
 	{"POST /generate/preview-cost", ofAccount, `{create}`},
 	{"POST /uploads", ofAccount, `{picture}`},
 	{"PATCH /uploads/resumable/{resumable_id}", ofAccount, `{picture}`},
+	{"POST /flows", ofAccount, `{"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
+	{"POST /flows/check", ofAccount, `{"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
+	{"POST /flows/draft", ofAccount, `{"library_id":"{library_id}"}`},
+	{"PUT /flows/{flow_id}", ofAccount, `{"version":1,"name":"Other","steps":[{"id":"draw","tool":"one"}]}`},
 	{"POST /boards", ofAccount, `{"name":"Other"}`},
 	{"PATCH /boards/{board_id}", ofAccount, `{"name":"Other"}`},
 	{"POST /boards/{board_id}/nodes", ofAccount, `{"kind":"TEXT","text":"x"}`},
@@ -229,6 +233,7 @@ func (h *held) tryAll(rounds int, every bool) {
 		}
 	}
 
+	h.work()
 	var group sync.WaitGroup
 	var pairs, refused atomic.Int64
 	for n := range doors {
@@ -276,6 +281,10 @@ func (h *held) try(way, route int) (outcome, string, error) {
 	query := ""
 	if w.team && rt.sort == ofAccount {
 		query = "?" + url.Values{"team_id": {c.team}}.Encode()
+	}
+	if strings.Contains(text, "{library_id}") {
+		made := h.as(c.token).done(query, h.body("one", ""))
+		text = strings.ReplaceAll(text, "{library_id}", made.Outputs[0].ID)
 	}
 	revoked := false
 	body := &lateBody{text: text, before: func() error {
@@ -409,7 +418,8 @@ func (h *held) present(c *revokedCaller) error {
 	return nil
 }
 
-// fillIn makes what the requests are about: a board with a node, an invitation.
+// fillIn makes what the requests are about: a board with a node, a
+// flow, an invitation.
 func (h *held) fillIn(c *revokedCaller, team bool) error {
 	s := *h.service
 	s.token = c.token
@@ -419,10 +429,12 @@ func (h *held) fillIn(c *revokedCaller, team bool) error {
 	}
 	var b wire.Board
 	var n wire.Node
+	var f wire.Flow
 	if c.company != "" {
 		b = s.newBoard(query)
 		a := s.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"x"}`)
 		n = decodeAnswer[wire.Node](h.t, a.checkStatus(h.t, "a new node", 201, ""))
+		f = s.newFlow(query, "Flow")
 	}
 	resumable := ""
 	if c.company != "" {
@@ -441,7 +453,7 @@ func (h *held) fillIn(c *revokedCaller, team bool) error {
 	}
 	c.fill = strings.NewReplacer(
 		"{email}", c.email, "{company_id}", c.company, "{team_id}", c.team, "{uid}", c.other, "{anna}", c.id, "{role}", "spare",
-		"{board_id}", b.ID, "{node_id}", n.ID, "{resumable_id}", resumable, "{invitation}", secret, "{create}", h.body("one", steps(`[]`)))
+		"{board_id}", b.ID, "{flow_id}", f.ID, "{node_id}", n.ID, "{resumable_id}", resumable, "{invitation}", secret, "{create}", h.body("one", steps(`[]`)))
 	return nil
 }
 

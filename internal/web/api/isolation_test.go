@@ -33,6 +33,9 @@ func (m *runFixture) furnish(tag, query string) map[string][]string {
 	b := decodeAnswer[wire.Board](m.t, m.write("POST", query, `{"name":"`+tag+`-board"}`).checkStatus(m.t, "a board", 201, ""))
 	m.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"`+tag+`-note"}`).checkStatus(m.t, "a node", 201, "")
 	ids["board_id"] = []string{b.ID}
+	f := m.newFlow(query, tag+"-flow")
+	ids["flow_id"] = []string{f.ID}
+	ids["tool_id"] = []string{f.ID}
 	marked := `,"metadata":{"note":"` + tag + `-metadata"},"plugin":"` + tag + `-plugin"`
 	for tool, script := range map[string]string{
 		"one": `[{"output":{"kind":"png"}}]`, "words": `[{"output":{"kind":"text","text":"` + tag + `-text"}}]`, "wide": `[{"fail":{"message":"` + tag + `-failure"}}]`,

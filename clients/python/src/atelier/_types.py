@@ -2146,7 +2146,7 @@ class FlowDraft(_FlowDraftRequired, total=False):
     results: List[str]
     """The ids of the steps whose results are those of the flow; the last step if there are none."""
     shared: bool
-    """Whether all teams of the company can use the flow."""
+    """Whether all teams of the company can use the flow; not if it is left out."""
 
 
 class _FlowChangeRequired(TypedDict):
@@ -2168,7 +2168,7 @@ class FlowChange(_FlowChangeRequired, total=False):
     results: List[str]
     """The ids of the steps whose results are those of the flow; the last step if there are none."""
     shared: bool
-    """Whether all teams of the company can use the flow."""
+    """Whether all teams of the company can use the flow; not if it is left out."""
 
 
 class FlowOrigin(TypedDict):

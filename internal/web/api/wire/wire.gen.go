@@ -1802,7 +1802,7 @@ type FlowChange struct {
 	// Examples: ["large"]
 	Results *[]string `json:"results,omitempty"`
 
-	// Shared Whether all teams of the company can use the flow.
+	// Shared Whether all teams of the company can use the flow; not if it is left out.
 	Shared *bool `json:"shared,omitempty"`
 
 	// Steps The steps, as in a manifest.
@@ -1841,7 +1841,7 @@ type FlowDraft struct {
 	// Examples: ["large"]
 	Results *[]string `json:"results,omitempty"`
 
-	// Shared Whether all teams of the company can use the flow.
+	// Shared Whether all teams of the company can use the flow; not if it is left out.
 	Shared *bool `json:"shared,omitempty"`
 
 	// Steps The steps, as in a manifest.
