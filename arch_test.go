@@ -372,7 +372,7 @@ var foreignTables = map[string][]string{
 	"internal/file/library":      {"asset", "flow_step", "person", "result", "run", "run_input", "tool", "upload"},
 	"internal/money/budget":      {"company_member", "person", "team", "team_member"},
 	"internal/money/ledger":      {"flow_step", "run"},
-	"internal/money/report":      {"access_token", "device", "person", "run", "storage_account", "team"},
+	"internal/money/report":      {"access_token", "device", "flow_run", "person", "run", "storage_account", "team"},
 	"internal/people/company":    {"person", "report_zone"},
 	"internal/people/credential": {"person"},
 	"internal/people/device":     {"deployment", "person"},

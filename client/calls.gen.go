@@ -2239,9 +2239,18 @@ type ReportsUsageParams struct {
 	// Only runs that ended before this time, at most ten years after the start:
 	// a time, or a day, which means its start in UTC. The default is now.
 	EndUTC string
-	// The groups of the rows: any of `day`, `team`, `person`, `tool`, `plugin`
-	// and `credential`, separated by commas, each at most once. Rows are sorted
-	// in that order.
+	// The groups of the rows: any of `day`, `team`, `person`, `tool`, `plugin`,
+	// `credential` and `flow`, separated by commas, each at most once. Rows are
+	// sorted in that order.
+	//
+	// With `flow`, the report counts flows instead of runs: only flows that
+	// clients started, each as one run, with the cost of all its steps, also of
+	// those in flows inside it. Steps that a retry took over from an earlier
+	// run cost nothing. `generation_seconds` is the time from the start of the
+	// first step to the end of the flow, `totals` are the sums over flows, and
+	// `tool_id` selects one flow. `flow` can be combined with `day`, `team` and
+	// `person`. A report by flow shows the same usage as other reports in
+	// another way: do not add them up.
 	GroupBy string
 	// Only runs of this team. A malformed id, or several ids, are
 	// `ACCOUNT_SELECTION_INVALID`.

@@ -2349,6 +2349,9 @@ type UsageRow struct {
 	// The name of the access token, or the kind of the device's plugin; null if
 	// it has none or was deleted.
 	CredentialName *string `json:"credential_name,omitempty"`
+	FlowID         *string `json:"flow_id,omitempty"`
+	// The name of the flow, even if it was deleted; null if it is unknown.
+	FlowName *string `json:"flow_name,omitempty"`
 	// The number of runs that ended.
 	Runs      int64 `json:"runs"`
 	Succeeded int64 `json:"succeeded"`

@@ -58,7 +58,7 @@ func (f *reportFlags) prepare(p *program) (*client.Client, string, error) {
 
 type reportsUsageCmd struct {
 	reportFlags
-	By string `help:"Groups of the rows, separated by commas: day, team, person, tool, plugin, credential." default:"day" placeholder:"GROUP,…"`
+	By string `help:"Groups of the rows, separated by commas: day, team, person, tool, plugin, credential, flow." default:"day" placeholder:"GROUP,…"`
 }
 
 func (c reportsUsageCmd) Run(p *program) error {
@@ -116,7 +116,7 @@ func showCount(n int64) string { return strconv.FormatInt(n, 10) }
 // describeGroup joins the names that a row of a usage report stands for.
 func describeGroup(r client.UsageRow) string {
 	text := ""
-	for _, name := range []*string{r.Day, r.TeamName, r.Person, r.ToolName, r.Plugin, r.CredentialName} {
+	for _, name := range []*string{r.Day, r.TeamName, r.Person, r.ToolName, r.FlowName, r.Plugin, r.CredentialName} {
 		if name == nil {
 			continue
 		}

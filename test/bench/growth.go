@@ -355,7 +355,7 @@ func (f firm) fillGrowth(ctx context.Context, s *server, people []member, j job,
 		return err
 	}
 	if db.Pool() != nil { // the server would do it by itself within a minute
-		if _, err := db.Pool().Exec(ctx, `ANALYZE report_sum`); err != nil {
+		if _, err := db.Pool().Exec(ctx, `ANALYZE report_sum, report_flow`); err != nil {
 			return err
 		}
 	}

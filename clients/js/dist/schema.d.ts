@@ -5877,6 +5877,12 @@ export interface components {
              * @example Nightly renders
              */
             credential_name?: string | null;
+            flow_id?: components["schemas"]["ID"];
+            /**
+             * @description The name of the flow, even if it was deleted; null if it is unknown.
+             * @example Film with music
+             */
+            flow_name?: string | null;
             /**
              * Format: int64
              * @description The number of runs that ended.
@@ -10751,8 +10757,14 @@ export interface operations {
                  */
                 end_utc?: components["parameters"]["ReportEnd"];
                 /**
-                 * @description The groups of the rows: any of `day`, `team`, `person`, `tool`, `plugin` and `credential`, separated by
-                 *     commas, each at most once. Rows are sorted in that order.
+                 * @description The groups of the rows: any of `day`, `team`, `person`, `tool`, `plugin`, `credential` and `flow`, separated
+                 *     by commas, each at most once. Rows are sorted in that order.
+                 *
+                 *     With `flow`, the report counts flows instead of runs: only flows that clients started, each as one run, with
+                 *     the cost of all its steps, also of those in flows inside it. Steps that a retry took over from an earlier run
+                 *     cost nothing. `generation_seconds` is the time from the start of the first step to the end of the flow,
+                 *     `totals` are the sums over flows, and `tool_id` selects one flow. `flow` can be combined with `day`, `team`
+                 *     and `person`. A report by flow shows the same usage as other reports in another way: do not add them up.
                  */
                 group_by?: string;
                 /** @description Only runs of this team. A malformed id, or several ids, are `ACCOUNT_SELECTION_INVALID`. */

@@ -55,7 +55,7 @@ func TestDeletionErasesEverything(t *testing.T) {
 		for _, row := range h.hits(l.id) {
 			table, _, _ := strings.Cut(row, ":")
 			switch table {
-			case "person", "run", "result", "asset", "upload", "audit", "ledger_account", "ledger_day", "ledger_entry", "board", "saved_flow", "report_sum", "job", "river_job":
+			case "person", "run", "result", "asset", "upload", "audit", "ledger_account", "ledger_day", "ledger_entry", "board", "saved_flow", "report_sum", "report_flow", "job", "river_job":
 			default:
 				h.Errorf("%s", row)
 			}

@@ -140,7 +140,7 @@ func TestContractionsAreFound(t *testing.T) {
 
 // largeTables grow with the runs. A statement that locks one of them for long
 // stops the service of a large installation.
-const largeTables = `(run|run_attempt|run_input|result|favorite|asset|upload|ledger_transaction|ledger_entry|ledger_day|audit|webhook_event|webhook_attempt|idempotency|report_sum)`
+const largeTables = `(run|run_attempt|run_input|result|favorite|asset|upload|ledger_transaction|ledger_entry|ledger_day|audit|webhook_event|webhook_attempt|idempotency|report_sum|report_flow)`
 
 // longLocks are the statements that lock a large table of PostgreSQL against
 // writes for as long as they read it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -312,6 +313,34 @@ func New(db *sqldb.DB, log *slog.Logger) *Catalog {
 
 // CurrentSnapshot returns the snapshot that was loaded last.
 func (c *Catalog) CurrentSnapshot() *Snapshot { return c.current.Load() }
+
+// ToolNames returns the names of tools by id, without unknown ids. It includes
+// removed tools and the saved flows of all accounts, also deleted ones. It reads
+// from the database only if the snapshot does not know all ids.
+func (c *Catalog) ToolNames(ctx context.Context, ids []string) (map[string]string, error) {
+	snapshot := c.CurrentSnapshot()
+	names := make(map[string]string, len(ids))
+	var unknown []string
+	for _, id := range ids {
+		if name := snapshot.ToolName(id); name != "" {
+			names[id] = name
+		} else if id != "" && !slices.Contains(unknown, id) {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) == 0 {
+		return names, nil
+	}
+	err := c.db.Read(ctx, func(tx *sqldb.Tx) error {
+		saved, err := FlowNames(ctx, tx, unknown)
+		maps.Copy(names, saved)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read names of saved flows: %w", err)
+	}
+	return names, nil
+}
 
 // RefreshSnapshot loads the catalog from the database if its version has
 // changed, and reports whether it did.

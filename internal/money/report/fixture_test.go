@@ -92,9 +92,9 @@ func (w fixture) usage(q report.Query, by []report.Dimension, page int) (all []r
 	return all
 }
 
-func (w fixture) total(q report.Query) (c report.Count) {
+func (w fixture) total(q report.Query, by ...report.Dimension) (c report.Count) {
 	w.Helper()
-	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { c, err = report.Total(w.Context(), tx, q); return err }))
+	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { c, err = report.Total(w.Context(), tx, q, by); return err }))
 	return c
 }
 
@@ -187,6 +187,8 @@ func count(all []report.EndedRun, q report.Query, by []report.Dimension, loc *ti
 				r.Plugin = e.Plugin
 			case report.Credential:
 				r.Credential, r.CredentialID, r.CredentialName = e.Credential, e.CredentialID, credentials[e.CredentialID]
+			case report.Flow:
+				r.FlowID = e.ToolID
 			}
 		}
 		key := fmt.Sprintf("%q", r.SortKeys(by))

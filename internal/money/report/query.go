@@ -37,7 +37,8 @@ func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, er
 type plan struct {
 	companyID string
 	filter
-	grain  string
+	flows  bool   // the rows are those of report_flow, and flows instead of runs
+	grain  string // of report_sum; "" if flows is set
 	pieces []piece
 }
 
@@ -79,13 +80,16 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 		}
 		open = !since
 	}
-	p := plan{companyID: q.CompanyID, filter: f, grain: grainFor(by, f)}
+	p := plan{companyID: q.CompanyID, filter: f, flows: slices.Contains(by, Flow)}
+	if !p.flows {
+		p.grain = grainFor(by, f)
+	}
 	p.pieces = splitPieces(q.From, q.Until, open, loc, p.grain == "day")
 	return p, nil
 }
 
 // grainFor returns the coarsest grain (level of detail) of report_sum that has
-// all dimensions to group or filter by.
+// all dimensions to group or filter by, which do not include Flow.
 func grainFor(by []Dimension, f filter) string {
 	var needed []Dimension
 	for _, d := range Dimensions[1:] {
@@ -97,7 +101,7 @@ func grainFor(by []Dimension, f filter) string {
 			wanted = wanted || f.personID != ""
 		case Tool:
 			wanted = wanted || f.toolID != ""
-		case Day, Plugin, Credential: // no filter exists for these dimensions
+		case Day, Plugin, Credential, Flow: // no filter exists for these dimensions
 		}
 		if wanted {
 			needed = append(needed, d)

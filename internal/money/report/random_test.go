@@ -116,48 +116,8 @@ func (w fixture) live(rnd *rand.Rand, teams, people []string, n int) {
 // compare holds reports of all kinds against sums over the runs.
 func (w fixture) compare(rnd *rand.Rand, all []report.EndedRun, q report.Query, teams, people []string) {
 	w.Helper()
-	loc := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*time.Location, error) { return report.Zone(w.Context(), tx, q.CompanyID) })
-	same := func(q report.Query, by []report.Dimension, page int) {
-		w.Helper()
-		want, total := count(all, q, by, loc)
-		if got := w.total(q); got != total {
-			w.Errorf("%v: the total of %+v = %+v, want %+v", loc, q, got, total)
-		}
-		if got := w.usage(q, by, page); !slices.Equal(got, want) {
-			w.Errorf("%v: by %v of %+v\n%v\nwant\n%v", loc, by, q, got, want)
-		}
-	}
-	for _, d := range report.Dimensions {
-		same(q, []report.Dimension{d}, 1000)
-		same(q, []report.Dimension{d}, 2)
-	}
-	same(q, report.Dimensions, 100)
-	for range 20 {
-		q := q
-		from, until := w.moment(rnd, all, loc), w.moment(rnd, all, loc)
-		if until.Before(from) {
-			from, until = until, from
-		}
-		if q.From, q.Until = from, until; rnd.IntN(8) == 0 {
-			q.Until = time.Time{}
-		}
-		if rnd.IntN(6) == 0 {
-			q.TeamID = teams[rnd.IntN(len(teams))]
-		}
-		if rnd.IntN(6) == 0 {
-			q.ToolID = w.Tool("many").ID
-		}
-		if rnd.IntN(6) == 0 {
-			q.Email = people[rnd.IntN(len(people))] + "@example.com"
-		}
-		by := slices.Clone(report.Dimensions)
-		rnd.Shuffle(len(by), func(i, k int) { by[i], by[k] = by[k], by[i] })
-		by = by[:1+rnd.IntN(3)]
-		if rnd.IntN(3) == 0 {
-			by = []report.Dimension{report.Day}
-		}
-		same(q, by, 50)
-	}
+	loc := w.zone(q.CompanyID)
+	w.compareGroups(rnd, all, q, ofRuns, report.Query{TeamID: teams[rnd.IntN(len(teams))], ToolID: w.Tool("many").ID, Email: people[rnd.IntN(len(people))] + "@example.com"})
 	for _, teamID := range teams[:3] {
 		month := w.Now().In(loc).Format("2006-01")
 		var want int64
@@ -173,6 +133,71 @@ func (w fixture) compare(rnd *rand.Rand, all []report.EndedRun, q report.Query, 
 			}
 			return err
 		})
+	}
+}
+
+// ofRuns are the dimensions of reports on runs, ofFlows those of reports on flows.
+var (
+	ofRuns  = []report.Dimension{report.Day, report.Team, report.Person, report.Tool, report.Plugin, report.Credential}
+	ofFlows = []report.Dimension{report.Flow, report.Day, report.Team, report.Person}
+)
+
+// zone returns the time zone of a company.
+func (w fixture) zone(companyID string) *time.Location {
+	w.Helper()
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*time.Location, error) { return report.Zone(w.Context(), tx, companyID) })
+}
+
+// compareGroups holds reports by some of the given dimensions against sums over
+// the runs, of the whole company and of random periods and filters. If the
+// dimensions are those of flows, the runs are flows.
+func (w fixture) compareGroups(rnd *rand.Rand, all []report.EndedRun, q report.Query, dimensions []report.Dimension, filters report.Query) {
+	w.Helper()
+	loc := w.zone(q.CompanyID)
+	isFlow := dimensions[0] == report.Flow
+	same := func(q report.Query, by []report.Dimension, page int) {
+		w.Helper()
+		if isFlow && !slices.Contains(by, report.Flow) {
+			by = append(by, report.Flow)
+		}
+		want, total := count(all, q, by, loc)
+		if got := w.total(q, by...); got != total {
+			w.Errorf("%v: the total by %v of %+v = %+v, want %+v", loc, by, q, got, total)
+		}
+		if got := w.usage(q, by, page); !slices.Equal(got, want) {
+			w.Errorf("%v: by %v of %+v\n%v\nwant\n%v", loc, by, q, got, want)
+		}
+	}
+	for _, d := range dimensions {
+		same(q, []report.Dimension{d}, 1000)
+		same(q, []report.Dimension{d}, 2)
+	}
+	same(q, dimensions, 100)
+	for range 20 {
+		q := q
+		from, until := w.moment(rnd, all, loc), w.moment(rnd, all, loc)
+		if until.Before(from) {
+			from, until = until, from
+		}
+		if q.From, q.Until = from, until; rnd.IntN(8) == 0 {
+			q.Until = time.Time{}
+		}
+		if rnd.IntN(6) == 0 {
+			q.TeamID = filters.TeamID
+		}
+		if rnd.IntN(6) == 0 {
+			q.ToolID = filters.ToolID
+		}
+		if rnd.IntN(6) == 0 {
+			q.Email = filters.Email
+		}
+		by := slices.Clone(dimensions)
+		rnd.Shuffle(len(by), func(i, k int) { by[i], by[k] = by[k], by[i] })
+		by = by[:1+rnd.IntN(3)]
+		if rnd.IntN(3) == 0 {
+			by = []report.Dimension{report.Day}
+		}
+		same(q, by, 50)
 	}
 }
 

@@ -7,6 +7,8 @@
 //	                     ▼
 //	                   Usage, Total
 //
+//	flow ends ──Add──▶ report_flow  one row, in addition
+//
 // A grain is a level of detail: for example, the grain "team" has one row for
 // each day and team, and the grain "quarter" has one row for each quarter of an
 // hour. A run counts at the time when it ends, as in the ledger. Days are
@@ -14,12 +16,18 @@
 // recomputes all daily rows. A transaction that adds a run takes a shared lock
 // on the company's row of report_zone, so that no recomputation runs at the
 // same time.
+//
+// A flow and each of its steps are runs of their own in report_sum; the steps
+// are charged. Reports by flow are a second view of the same usage: they count
+// the flows that clients started, each with the cost of all its steps. They are
+// computed from report_flow, and never added to the other totals.
 package report
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"atelier/internal/base/fault"
@@ -36,6 +44,15 @@ type EndedRun struct {
 	TokensCharged, AllowanceUsed        int64
 	Started                             time.Time // zero if the run never started
 	Finished                            time.Time
+	Flow                                *FlowTotals // nil if the run is no flow, or is a step of one
+}
+
+// FlowTotals contains the totals over a flow and its steps. Steps that the flow
+// took over from an earlier run cost nothing.
+type FlowTotals struct {
+	Results                      int64     // results that the flow delivered
+	TokensCharged, AllowanceUsed int64     // of all steps
+	Started                      time.Time // start of the first step; zero if none started
 }
 
 // Count contains totals over a set of runs.
@@ -57,10 +74,11 @@ const (
 	Tool       Dimension = "tool"
 	Plugin     Dimension = "plugin"
 	Credential Dimension = "credential"
+	Flow       Dimension = "flow" // only flows that clients started, each with the cost of its steps
 )
 
 // Dimensions lists all dimensions. Day is the first.
-var Dimensions = []Dimension{Day, Team, Person, Tool, Plugin, Credential}
+var Dimensions = []Dimension{Day, Team, Person, Tool, Plugin, Credential, Flow}
 
 // Query selects ended runs of a company. A field that is empty does not
 // restrict the selection.
@@ -68,7 +86,7 @@ type Query struct {
 	CompanyID   string
 	From, Until time.Time // period in which the run ended; Until is exclusive
 	TeamID      string
-	ToolID      string
+	ToolID      string // a flow in reports by flow
 	Email       string // e-mail address of the person, case-insensitive
 }
 
@@ -82,6 +100,7 @@ type Row struct {
 	Plugin                   string
 	Credential, CredentialID string
 	CredentialName           string // name of the access token, or plugin kind of the device; empty if it was deleted
+	FlowID                   string // tool of the flow
 	Count
 }
 
@@ -107,14 +126,20 @@ type Cursor struct {
 }
 
 // Add adds a run that has just ended to the totals, in the transaction that
-// ends the run. All transactions lock the rows of report_sum in the same order,
-// with the most contended rows last.
+// ends the run. All transactions lock the row of report_flow, and then the rows
+// of report_sum in the same order, with the most contended rows last.
 func Add(ctx context.Context, tx *sqldb.Tx, e EndedRun) error {
 	loc, err := shareZone(ctx, tx, e.CompanyID)
 	if err != nil {
 		return fmt.Errorf("time zone of company %s: %w", e.CompanyID, err)
 	}
-	return addCounts(ctx, tx, e, dayOf(e.Finished.UnixMicro(), loc))
+	day := dayOf(e.Finished.UnixMicro(), loc)
+	if e.Flow != nil {
+		if err := addFlow(ctx, tx, e, day); err != nil {
+			return err
+		}
+	}
+	return addCounts(ctx, tx, e, day)
 }
 
 // Usage returns the totals of a query, grouped and sorted by the given
@@ -123,6 +148,9 @@ func Add(ctx context.Context, tx *sqldb.Tx, e EndedRun) error {
 func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []string, limit int) ([]Row, error) {
 	if len(by) == 0 {
 		return nil, errors.New("report usage: no dimension to group by")
+	}
+	if problem := GroupProblem(by); problem != "" {
+		return nil, fmt.Errorf("report usage by %v: %s", by, problem)
 	}
 	p, err := planFor(ctx, tx, q, by)
 	if err != nil || len(p.pieces) == 0 {
@@ -149,14 +177,17 @@ func (r Row) SortKeys(by []Dimension) []string {
 			keys = append(keys, r.Plugin)
 		case Credential:
 			keys = append(keys, r.Credential, r.CredentialID)
+		case Flow:
+			keys = append(keys, r.FlowID)
 		}
 	}
 	return keys
 }
 
-// Total returns the totals over all runs that a query selects.
-func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
-	p, err := planFor(ctx, tx, q, nil)
+// Total returns the totals over all runs that a query selects. If the report is
+// grouped by flow, they are the totals over all flows.
+func Total(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (Count, error) {
+	p, err := planFor(ctx, tx, q, slices.DeleteFunc(slices.Clone(by), func(d Dimension) bool { return d != Flow }))
 	if err != nil || len(p.pieces) == 0 {
 		return Count{}, err
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"atelier/internal/base/fault"
@@ -58,6 +59,20 @@ func PeriodProblem(from, until time.Time) string {
 	return ""
 }
 
+// GroupProblem returns the reason why a report cannot be grouped by the given
+// dimensions, or "" if it can.
+func GroupProblem(by []Dimension) string {
+	if !slices.Contains(by, Flow) {
+		return ""
+	}
+	for _, d := range []Dimension{Tool, Plugin, Credential} {
+		if slices.Contains(by, d) {
+			return fmt.Sprintf("A report by flow cannot also be by %s. Combine flow with day, team and person.", d)
+		}
+	}
+	return ""
+}
+
 // ResolvePeriod sets the time zone of a request, and its period if the period
 // is omitted.
 func (s *Service) ResolvePeriod(ctx context.Context, r *Request) error {
@@ -71,7 +86,7 @@ func (s *Service) ReadUsage(ctx context.Context, r *Request, by []Dimension, aft
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
 		page = UsagePage{}
 		var err error
-		if page.Totals, err = Total(ctx, tx, r.Query); err != nil {
+		if page.Totals, err = Total(ctx, tx, r.Query, by); err != nil {
 			return err
 		}
 		if page.Rows, err = Usage(ctx, tx, r.Query, by, after, limit); err != nil || after != nil {
@@ -102,7 +117,7 @@ func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Cursor, limit
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
 		page = RunPage{}
 		var err error
-		if page.Totals, err = Total(ctx, tx, r.Query); err != nil {
+		if page.Totals, err = Total(ctx, tx, r.Query, nil); err != nil {
 			return err
 		}
 		page.Rows, err = Runs(ctx, tx, r.Query, after, limit)

@@ -30,10 +30,12 @@ func setZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 }
 
 // keys and counts are columns of report_sum: the properties that identify a
-// group of runs, and the totals of the group.
+// group of runs, and the totals of the group. flowKeys are those of report_flow,
+// which has the same counts.
 const (
-	keys   = `team_id, person_id, tool_id, plugin, credential, credential_id`
-	counts = `runs, succeeded, failed, cancelled, results, tokens_charged, allowance_used, took_ms`
+	keys     = `team_id, person_id, tool_id, plugin, credential, credential_id`
+	flowKeys = `tool_id, team_id, person_id`
+	counts   = `runs, succeeded, failed, cancelled, results, tokens_charged, allowance_used, took_ms`
 )
 
 // addCounts adds a run to one row of report_sum in each grain (level of
@@ -41,16 +43,6 @@ const (
 // all runs of a company share come last, so that other transactions wait only
 // briefly.
 func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
-	var took int64
-	if !e.Started.IsZero() {
-		took = e.Finished.Sub(e.Started).Milliseconds()
-	}
-	ended := func(status string) int64 {
-		if e.Status == status {
-			return 1
-		}
-		return 0
-	}
 	const sums = `1, CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), CAST($15 AS BIGINT), CAST($16 AS BIGINT))`
 	_, err := tx.Exec(ctx, `
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`) VALUES
@@ -62,14 +54,47 @@ func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 			($1, 'credential', $2, '', '', '', '', $8, $9, `+sums+`,
 			($1, 'day', $2, '', '', '', '', '', '', `+sums+`,
 			($1, 'quarter', $3, '', '', '', '', '', '', `+sums+`
-		ON CONFLICT (company_id, grain, slot, `+keys+`) DO UPDATE SET
-			runs = report_sum.runs + excluded.runs, succeeded = report_sum.succeeded + excluded.succeeded,
-			failed = report_sum.failed + excluded.failed, cancelled = report_sum.cancelled + excluded.cancelled,
-			results = report_sum.results + excluded.results, tokens_charged = report_sum.tokens_charged + excluded.tokens_charged,
-			allowance_used = report_sum.allowance_used + excluded.allowance_used, took_ms = report_sum.took_ms + excluded.took_ms`,
+		ON CONFLICT (company_id, grain, slot, `+keys+`) DO UPDATE SET `+addExcluded("report_sum"),
 		e.CompanyID, day, floorDiv(e.Finished.UnixMicro(), quarter), e.TeamID, e.PersonID, e.ToolID, e.Plugin, e.Credential, e.CredentialID,
-		ended("succeeded"), ended("failed"), ended("cancelled"), e.Results, e.TokensCharged, e.AllowanceUsed, took)
+		e.ended("succeeded"), e.ended("failed"), e.ended("cancelled"), e.Results, e.TokensCharged, e.AllowanceUsed, e.took(e.Started))
 	return err
+}
+
+// addFlow adds the run of a flow to its row of report_flow.
+func addFlow(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO report_flow (company_id, slot, `+flowKeys+`, `+counts+`) VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12)
+		ON CONFLICT (company_id, slot, `+flowKeys+`) DO UPDATE SET `+addExcluded("report_flow"),
+		e.CompanyID, day, e.ToolID, e.TeamID, e.PersonID,
+		e.ended("succeeded"), e.ended("failed"), e.ended("cancelled"), e.Flow.Results, e.Flow.TokensCharged, e.Flow.AllowanceUsed, e.took(e.Flow.Started))
+	return err
+}
+
+// addExcluded returns the assignments of an upsert that adds the columns counts
+// of the new row to those of the existing row.
+func addExcluded(table string) string {
+	var sets []string
+	for column := range strings.SplitSeq(counts, `, `) {
+		sets = append(sets, column+` = `+table+`.`+column+` + excluded.`+column)
+	}
+	return strings.Join(sets, `, `)
+}
+
+// ended returns 1 if the run ended with the status, and 0 otherwise.
+func (e EndedRun) ended(status string) int64 {
+	if e.Status == status {
+		return 1
+	}
+	return 0
+}
+
+// took returns the time from the start to the end of the run, in milliseconds.
+// The clocks of the nodes that started and ended a flow may differ.
+func (e EndedRun) took(started time.Time) int64 {
+	if started.IsZero() {
+		return 0
+	}
+	return max(0, e.Finished.Sub(started).Milliseconds())
 }
 
 // runCounts are SQL expressions for the columns counts of a single run, with
@@ -77,6 +102,15 @@ func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 const runCounts = `1 AS runs, CASE r.status WHEN 'succeeded' THEN 1 ELSE 0 END AS succeeded, CASE r.status WHEN 'failed' THEN 1 ELSE 0 END AS failed,
 	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, r.results,
 	r.tokens_charged, r.allowance_used, (r.finished - coalesce(r.started, r.finished)) / 1000 AS took_ms`
+
+// flowCounts are SQL expressions for the columns counts of a single flow, with
+// the same values that addFlow adds.
+const flowCounts = `1 AS runs, CASE r.status WHEN 'succeeded' THEN 1 ELSE 0 END AS succeeded, CASE r.status WHEN 'failed' THEN 1 ELSE 0 END AS failed,
+	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, f.results,
+	f.tokens_charged, f.allowance_used, CASE WHEN f.started < r.finished THEN (r.finished - f.started) / 1000 ELSE 0 END AS took_ms`
+
+// flowRuns is SQL for the runs of flows that clients started.
+const flowRuns = `run r JOIN flow_run f ON f.run_id = r.id WHERE r.engine = 'flow' AND r.parent_id IS NULL`
 
 const summed = `sum(runs), sum(succeeded), sum(failed), sum(cancelled), sum(results), sum(tokens_charged), sum(allowance_used), sum(took_ms)`
 
@@ -93,10 +127,13 @@ func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error 
 	return err
 }
 
-// recountDays recomputes the totals of a company in all daily grains (levels of
-// detail). Only the grain "all" is computed from the runs; the coarser grains
+// recountDays recomputes the totals of flows of a company, and those of runs in
+// all daily grains (levels of detail). Of the latter, only the grain "all" is computed from the runs; the coarser grains
 // are computed from the grain "all".
 func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.Location) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM report_flow WHERE company_id = $1`, companyID); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain <> 'quarter'`, companyID); err != nil {
 		return err
 	}
@@ -105,12 +142,16 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	if err != nil || first == nil || last == nil {
 		return err
 	}
+	days := clockStretches(*first, *last, loc)
+	if err := recountFlows(ctx, tx, companyID, days); err != nil {
+		return err
+	}
 	var a sqldb.Args
 	company := a.Add(companyID)
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
 		SELECT company_id, 'all', slot, `+keys+`, `+summed+` FROM (
-			SELECT r.company_id, `+daySlot(&a, clockStretches(*first, *last, loc))+` AS slot, `+keys+`, `+runCounts+` FROM run r
+			SELECT r.company_id, `+daySlot(&a, days)+` AS slot, `+keys+`, `+runCounts+` FROM run r
 			WHERE r.company_id = `+company+` AND r.finished IS NOT NULL) AS ended
 		GROUP BY company_id, slot, `+keys, a...); err != nil {
 		return err
@@ -119,6 +160,19 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
 		SELECT company_id, grain, slot, `+keys+`, `+summed+` FROM (`+coarser+` WHERE s.company_id = $1 AND s.grain = 'all') AS coarse
 		GROUP BY company_id, grain, slot, `+keys, companyID)
+	return err
+}
+
+// recountFlows computes report_flow from the runs of flows.
+func recountFlows(ctx context.Context, tx *sqldb.Tx, companyID string, days []stretch) error {
+	var a sqldb.Args
+	company := a.Add(companyID)
+	_, err := tx.Exec(ctx, `
+		INSERT INTO report_flow (company_id, slot, `+flowKeys+`, `+counts+`)
+		SELECT company_id, slot, `+flowKeys+`, `+summed+` FROM (
+			SELECT r.company_id, `+daySlot(&a, days)+` AS slot, `+flowKeys+`, `+flowCounts+` FROM `+flowRuns+`
+				AND r.company_id = `+company+` AND r.finished IS NOT NULL) AS ended
+		GROUP BY company_id, slot, `+flowKeys, a...)
 	return err
 }
 
@@ -197,7 +251,7 @@ func (f filter) whereClause(a *sqldb.Args, prefix string) string {
 }
 
 // rowsQuery returns a query for the totals and runs that the plan needs. Its
-// result columns are day, keys and counts.
+// result columns are day, keys or flowKeys, and counts.
 func (p plan) rowsQuery(a *sqldb.Args) string {
 	company := a.Add(p.companyID)
 	var parts []string
@@ -205,14 +259,20 @@ func (p plan) rowsQuery(a *sqldb.Args) string {
 		within := func(column string) string {
 			return column + ` >= ` + a.Add(one.from) + ` AND ` + column + ` < ` + a.Add(one.until)
 		}
-		switch one.of {
-		case ofDays:
+		switch {
+		case one.of == ofDays && p.flows:
+			parts = append(parts, `SELECT slot AS day, `+flowKeys+`, `+counts+` FROM report_flow s
+				WHERE company_id = `+company+` AND `+within(`slot`)+p.whereClause(a, `s.`))
+		case one.of == ofDays:
 			parts = append(parts, `SELECT slot AS day, `+keys+`, `+counts+` FROM report_sum s
 				WHERE company_id = `+company+` AND grain = `+a.Add(p.grain)+` AND `+within(`slot`)+p.whereClause(a, `s.`))
-		case ofQuarters: // used only for reports by day
+		case one.of == ofQuarters: // used only for reports by day
 			parts = append(parts, `SELECT CAST(`+a.Add(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
 				WHERE company_id = `+company+` AND grain = 'quarter' AND `+within(`slot`))
-		case ofRuns:
+		case p.flows:
+			parts = append(parts, `SELECT CAST(`+a.Add(one.day)+` AS BIGINT) AS day, `+flowKeys+`, `+flowCounts+` FROM `+flowRuns+`
+				AND r.company_id = `+company+` AND `+within(`r.finished`)+p.whereClause(a, `r.`))
+		default:
 			parts = append(parts, `SELECT CAST(`+a.Add(one.day)+` AS BIGINT) AS day, `+keys+`, `+runCounts+` FROM run r
 				WHERE r.company_id = `+company+` AND `+within(`r.finished`)+p.whereClause(a, `r.`))
 		}
@@ -241,9 +301,16 @@ func sumTotal(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
 	return c, err
 }
 
-// columns maps each dimension to its columns of report_sum.
+// columns maps each dimension to its columns of report_sum or, for Flow, of
+// report_flow.
 var columns = map[Dimension][]string{
-	Day: {"day"}, Team: {"team_id"}, Person: {"person_id"}, Tool: {"tool_id"}, Plugin: {"plugin"}, Credential: {"credential", "credential_id"},
+	Day:        {"day"},
+	Team:       {"team_id"},
+	Person:     {"person_id"},
+	Tool:       {"tool_id"},
+	Plugin:     {"plugin"},
+	Credential: {"credential", "credential_id"},
+	Flow:       {"tool_id"},
 }
 
 // names maps a dimension to the name columns that are shown in addition to its
@@ -319,6 +386,8 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 				fields = append(fields, &r.Plugin)
 			case Credential:
 				fields = append(fields, &r.Credential, &r.CredentialID)
+			case Flow:
+				fields = append(fields, &r.FlowID)
 			}
 		}
 		for _, d := range by {
@@ -329,7 +398,7 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 				fields = append(fields, &r.Email)
 			case Credential:
 				fields = append(fields, &r.CredentialName)
-			case Day, Tool, Plugin: // these dimensions have no name in addition to their key
+			case Day, Tool, Plugin, Flow: // these dimensions have no name in addition to their key
 			}
 		}
 		err = row.Scan(fields...)
@@ -376,6 +445,11 @@ const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum
 // subtract totals.
 const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
 
+// impossible is an SQL condition that is true if a row of totals cannot be
+// right.
+const impossible = `runs <= 0 OR runs <> succeeded + failed + cancelled OR succeeded < 0 OR failed < 0 OR cancelled < 0 OR results < 0 OR tokens_charged < 0
+	OR allowance_used < 0 OR took_ms < 0`
+
 // Storage returns the storage that each team of a company uses, largest first,
 // or only that of one team if teamID is set. Teams that use no storage are not
 // included.
@@ -419,8 +493,17 @@ var Checks = []sqldb.Check{
 			OR grain <> 'credential' AND (credential <> '' OR credential_id <> ''))`},
 	{Name: "a total counts runs, each with one final state", Query: `
 		SELECT 'company ' || company_id || ' ' || grain || ' slot ' || CAST(slot AS TEXT) FROM report_sum
-		WHERE runs <= 0 OR runs <> succeeded + failed + cancelled OR succeeded < 0 OR failed < 0 OR cancelled < 0 OR results < 0 OR tokens_charged < 0
-			OR allowance_used < 0 OR took_ms < 0`},
+		WHERE ` + impossible},
+	{Name: "the totals of flows match the flows", Query: `
+		SELECT 'company ' || company_id || ' flow ' || tool_id || ' team ' || team_id || ' person ' || person_id FROM (
+			SELECT company_id, ` + flowKeys + `, ` + counts + ` FROM report_flow
+			UNION ALL
+			SELECT company_id, ` + flowKeys + `, ` + less + ` FROM (SELECT company_id, ` + flowKeys + `, ` + flowCounts + ` FROM ` + flowRuns + `
+				AND r.company_id IS NOT NULL AND r.finished IS NOT NULL) AS ended) AS compared
+		GROUP BY company_id, ` + flowKeys + ` HAVING ` + differ},
+	{Name: "a total counts flows, each with one final state", Query: `
+		SELECT 'company ' || company_id || ' flow ' || tool_id || ' slot ' || CAST(slot AS TEXT) FROM report_flow
+		WHERE ` + impossible},
 	{Name: "a run has the company of its team", Query: `
 		SELECT 'run ' || r.id FROM run r LEFT JOIN team t ON t.id = r.team_id WHERE coalesce(r.company_id, '') <> coalesce(t.company_id, '')`},
 }

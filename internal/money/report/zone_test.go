@@ -92,7 +92,7 @@ func TestAddingAtOnce(t *testing.T) {
 	eachFixture(t, time.Date(2026, 11, 15, 22, 0, 0, 0, time.UTC), func(w fixture) {
 		const workers, each = 16, 20
 		companyID := w.Company()
-		var tries atomic.Int64
+		var tries, flows atomic.Int64
 		dbtest.Together(workers+1, func(i int) {
 			if i == workers {
 				for n := range each {
@@ -107,6 +107,10 @@ func TestAddingAtOnce(t *testing.T) {
 					CompanyID: companyID, TeamID: some(), PersonID: some(), ToolID: some(), Plugin: some(), Credential: some(), CredentialID: some(),
 					Status: "failed", Finished: w.Now().Add(time.Duration(rnd.IntN(3)) * 24 * time.Hour),
 				}
+				if rnd.IntN(2) == 0 {
+					e.Flow = &report.FlowTotals{}
+					flows.Add(1)
+				}
 				w.Do(func(tx *sqldb.Tx) error {
 					tries.Add(1)
 					return report.Add(w.Context(), tx, e)
@@ -119,7 +123,12 @@ func TestAddingAtOnce(t *testing.T) {
 		if n := w.Count(`SELECT CAST(sum(runs) AS BIGINT) FROM report_sum WHERE grain = 'quarter'`); n != workers*each {
 			w.Errorf("%d runs, want %d", n, workers*each)
 		}
+		// Each change of the clock counts the flows anew, and there are none.
+		if n := w.Count(`SELECT CAST(coalesce(sum(runs), 0) AS BIGINT) FROM report_flow`); n > flows.Load() {
+			w.Errorf("%d flows, want at most %d", n, flows.Load())
+		}
 		w.Exec(`DELETE FROM report_sum`) // there are no runs
+		w.Exec(`DELETE FROM report_flow`)
 	})
 }
 

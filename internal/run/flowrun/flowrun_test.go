@@ -485,6 +485,7 @@ func TestFlowChecksFindDamage(t *testing.T) {
 		s.work("sketch", "")
 		large := s.record(r.ID).Steps[1].Run.ID
 		found := map[string]bool{}
+		const totals = "the totals of an ended flow are those of its steps, and a pending flow has none"
 		for _, c := range []struct {
 			check, damage string
 			args          []any
@@ -496,6 +497,11 @@ func TestFlowChecksFindDamage(t *testing.T) {
 			{"a run of a step belongs to one flow, with its account and person", `UPDATE run SET parent_id = NULL, account_id = 'other' WHERE id = $1`, []any{r.ID}},
 			{"a step of a flow is a run of the flow, or a finished run that it took over", `UPDATE flow_step SET reused = TRUE WHERE run_id = $1`, []any{large}},
 			{"the steps of a flow hold no more than the flow", `UPDATE run SET tokens_held = 100 WHERE id = $1`, []any{large}},
+			{totals, `UPDATE flow_run SET tokens_charged = tokens_charged + 1 WHERE run_id = $1`, []any{ended.ID}},
+			{totals, `UPDATE flow_run SET allowance_used = 1 WHERE run_id = $1`, []any{r.ID}},
+			{totals, `UPDATE flow_run SET results = 0 WHERE run_id = $1`, []any{ended.ID}},
+			{totals, `UPDATE flow_run SET started = NULL WHERE run_id = $1`, []any{ended.ID}},
+			{totals, `UPDATE flow_step SET reused = TRUE WHERE flow_id = $1`, []any{ended.ID}},
 			{"a flow that succeeded has results, and no other flow", `UPDATE flow_step SET delivered = NULL WHERE flow_id = $1`, []any{ended.ID}},
 		} {
 			if got := s.Damage(run.FlowChecks, c.damage, c.args...); !got[c.check] {

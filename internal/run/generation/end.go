@@ -69,7 +69,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 			return err
 		}
 	}
-	o := run.Outcome{State: e.State, ErrorCode: e.ErrorCode, ErrorText: e.ErrorText}
+	o := run.Outcome{State: e.State, ErrorCode: e.ErrorCode, ErrorText: e.ErrorText, Delivered: e.Delivered}
 	charge := int64(len(e.Results)) * r.UnitTokens
 	hold, err := holdOf(ctx, tx, r)
 	if err != nil {
@@ -102,11 +102,6 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	}
 	if !ok {
 		return ErrNotHeld
-	}
-	for i, step := range e.Delivered {
-		if err := run.DeliverStep(ctx, tx, r.ID, step, int64(i)); err != nil {
-			return err
-		}
 	}
 	if ended.CompanyID != "" {
 		if err := report.Add(ctx, tx, reportOf(ended, len(o.Results))); err != nil {
@@ -159,12 +154,15 @@ func holdOf(ctx context.Context, tx *sqldb.Tx, r run.Run) (ledger.Hold, error) {
 	}
 	var err error
 	h.Tokens, h.Allowance, err = run.FlowHold(ctx, tx, r)
+	if h.Allowance == 0 { // the steps have taken all of it
+		h.Month = ""
+	}
 	return h, err
 }
 
 // reportOf converts an ended run to the type that package report counts.
 func reportOf(r run.Run, results int) report.EndedRun {
-	return report.EndedRun{
+	e := report.EndedRun{
 		CompanyID:     r.CompanyID,
 		TeamID:        r.TeamID,
 		PersonID:      r.PersonID,
@@ -179,4 +177,13 @@ func reportOf(r run.Run, results int) report.EndedRun {
 		Started:       r.Started,
 		Finished:      r.Finished,
 	}
+	if r.IsFlow() && r.ParentID == "" {
+		e.Flow = &report.FlowTotals{
+			Results:       r.Totals.Results,
+			TokensCharged: r.Totals.TokensCharged,
+			AllowanceUsed: r.Totals.AllowanceUsed,
+			Started:       r.Totals.Started,
+		}
+	}
+	return e
 }

@@ -58,6 +58,11 @@ var FlowChecks = []sqldb.Check{
 	{Name: "the steps of a flow hold no more than the flow", Query: `
 		SELECT 'run ' || r.id FROM run r JOIN flow_step s ON s.flow_id = r.id AND NOT s.reused JOIN run c ON c.id = s.run_id
 		GROUP BY r.id, r.tokens_held, r.allowance_held HAVING sum(c.tokens_held) > r.tokens_held OR sum(c.allowance_held) > r.allowance_held`},
+	{Name: "the totals of an ended flow are those of its steps, and a pending flow has none", Query: `
+		SELECT 'run ' || f.run_id FROM flow_run f JOIN run r ON r.id = f.run_id
+			LEFT JOIN (SELECT s.flow_id, ` + flowTotals + ` FROM ` + flowParts + ` GROUP BY s.flow_id) AS t ON t.flow_id = f.run_id AND r.status <> 'pending'
+		WHERE coalesce(f.started, 0) <> coalesce(t.started, 0) OR f.results <> coalesce(t.results, 0) OR f.tokens_charged <> coalesce(t.tokens_charged, 0)
+			OR f.allowance_used <> coalesce(t.allowance_used, 0)`},
 	{Name: "a flow that succeeded has results, and no other flow", Query: `
 		SELECT 'run ' || r.id FROM run r WHERE r.engine = 'flow' AND (r.status = 'succeeded') <>
 			EXISTS (SELECT 1 FROM flow_step s WHERE s.flow_id = r.id AND s.delivered IS NOT NULL)`},

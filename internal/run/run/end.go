@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"atelier/internal/base/sqldb"
 )
@@ -48,7 +47,7 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok boo
 
 	switch {
 	case r.IsFlow():
-		err = SetFlowDue(ctx, tx, r.ID, time.Time{})
+		ended.Totals, err = endFlowSteps(ctx, tx, r.ID, o.Delivered)
 	case r.State == Running:
 		err = endAttempt(ctx, tx, r.ID, r.Attempt, string(o.State))
 	default:
@@ -64,4 +63,15 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok boo
 		}
 	}
 	return ended, true, nil
+}
+
+// endFlowSteps stores which steps of an ended flow made its results, and its
+// totals.
+func endFlowSteps(ctx context.Context, tx *sqldb.Tx, id string, delivered []FlowStep) (FlowTotals, error) {
+	for i, step := range delivered {
+		if err := deliverStep(ctx, tx, id, step, int64(i)); err != nil {
+			return FlowTotals{}, err
+		}
+	}
+	return endFlow(ctx, tx, id)
 }

@@ -27,6 +27,15 @@ type FlowStep struct {
 	Run       Run
 }
 
+// FlowTotals contains what an ended flow made and cost, with the flows in it.
+// Steps that it took over from an earlier run cost nothing.
+type FlowTotals struct {
+	Started       time.Time // start of the first step; zero if none started
+	Results       int64     // delivered results, also of steps that were taken over
+	TokensCharged int64
+	AllowanceUsed int64
+}
+
 // addFlow stores that the steps of a new flow must be decided now.
 func addFlow(ctx context.Context, tx *sqldb.Tx, id, retryOf string) error {
 	return tx.DeferExec(ctx, `INSERT INTO flow_run (run_id, retry_of, due) VALUES ($1, nullif($2, ''), $3)`, []any{id, retryOf, sqldb.At(tx.Now)}, nil)
@@ -83,6 +92,31 @@ func SetFlowDue(ctx context.Context, tx *sqldb.Tx, id string, due time.Time) err
 	_, err := tx.Exec(ctx, `UPDATE flow_run SET due = $2, failures = 0 WHERE run_id = $1`, id, sqldb.At(due))
 	return err
 }
+
+// endFlow stores the totals of a flow that ends. Its delivered steps must have
+// been stored. The row is updated once, because an update of a row that the
+// transaction has changed locks the rows that it refers to.
+func endFlow(ctx context.Context, tx *sqldb.Tx, id string) (t FlowTotals, err error) {
+	var started sqldb.Time
+	err = tx.QueryRow(ctx, `
+		UPDATE flow_run SET due = NULL, failures = 0, started = t.started, results = t.results, tokens_charged = t.tokens_charged, allowance_used = t.allowance_used
+		FROM (SELECT `+flowTotals+` FROM `+flowParts+` WHERE s.flow_id = $1) AS t
+		WHERE flow_run.run_id = $1 RETURNING flow_run.started, flow_run.results, flow_run.tokens_charged, flow_run.allowance_used`, id).
+		Scan(&started, &t.Results, &t.TokensCharged, &t.AllowanceUsed)
+	t.Started = started.Time
+	return t, err
+}
+
+// flowParts is SQL for the steps of flows: s is the step, c its run, and n the
+// totals of the run if it is a flow.
+const flowParts = `flow_step s JOIN run c ON c.id = s.run_id LEFT JOIN flow_run n ON n.run_id = c.id`
+
+// flowTotals are SQL expressions for FlowTotals over flowParts.
+const flowTotals = `
+	min(CASE WHEN NOT s.reused THEN coalesce(c.started, n.started) END) AS started,
+	CAST(coalesce(sum(CASE WHEN s.delivered IS NOT NULL THEN c.results + coalesce(n.results, 0) END), 0) AS BIGINT) AS results,
+	CAST(coalesce(sum(CASE WHEN NOT s.reused THEN coalesce(c.tokens_charged, 0) + coalesce(n.tokens_charged, 0) END), 0) AS BIGINT) AS tokens_charged,
+	CAST(coalesce(sum(CASE WHEN NOT s.reused THEN coalesce(c.allowance_used, 0) + coalesce(n.allowance_used, 0) END), 0) AS BIGINT) AS allowance_used`
 
 // retryFlow is how long a flow waits for each failure to decide about it.
 const retryFlow = time.Second
@@ -154,9 +188,9 @@ func FlowHold(ctx context.Context, tx *sqldb.Tx, r Run) (tokens, allowance int64
 	return r.TokensHeld - tokens, r.AllowanceHeld - allowance, err
 }
 
-// DeliverStep marks the results of a run of a step as results of the flow, at a
+// deliverStep marks the results of a run of a step as results of the flow, at a
 // place among them.
-func DeliverStep(ctx context.Context, tx *sqldb.Tx, flowID string, s FlowStep, place int64) error {
+func deliverStep(ctx context.Context, tx *sqldb.Tx, flowID string, s FlowStep, place int64) error {
 	if _, err := tx.Exec(ctx, `UPDATE flow_step SET delivered = $5 WHERE flow_id = $1 AND step = $2 AND otherwise = $3 AND place = $4`,
 		flowID, s.Step, s.Otherwise, s.Place, place); err != nil {
 		return err

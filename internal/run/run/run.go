@@ -126,8 +126,11 @@ type Run struct {
 	TokensHeld     int64  // tokens held in the ledger until the run ends
 	AllowanceHeld  int64  // free allowance held until the run ends
 	AllowanceMonth string // month of the held allowance, as in 2026-11; empty if none is held
-	TokensCharged  int64  // 0 until the run has ended
+	TokensCharged  int64  // 0 until the run has ended; of a flow always 0, because its steps are charged
 	AllowanceUsed  int64  // 0 until the run has ended
+
+	// Totals are those of a flow. Only End sets them.
+	Totals FlowTotals
 
 	// HeadStart is how much earlier than its creation the run counts as created
 	// when the next run is chosen. It is negative for runs with a low priority.
@@ -235,6 +238,7 @@ type Outcome struct {
 	ErrorCode     string // set for failed runs
 	ErrorText     string // message for people; set for failed runs
 	Results       []Result
+	Delivered     []FlowStep // steps whose results are those of a succeeded flow, in their order
 }
 
 // Lease is the claim of a worker on one attempt of a run.

@@ -1,9 +1,11 @@
 package savedflow_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -564,5 +566,34 @@ func TestEraseFlows(t *testing.T) {
 			}
 		}
 		s.wantRun(s.draftOf(bert, kept.ID), 5)
+	})
+}
+
+func TestNamesOfTools(t *testing.T) {
+	eachStudio(t, func(s *studio) {
+		anna := generationtest.Own(s.Person(100))
+		f := s.save(anna, poster())
+		tool := s.Tool("sketch").ID
+		want := map[string]string{tool: "sketch", f.ID: "Poster"}
+		names := func() {
+			s.Helper()
+			got, err := s.Catalog.ToolNames(s.Context(), []string{f.ID, tool, "unknown", f.ID, ""})
+			if err != nil || !maps.Equal(got, want) {
+				s.Errorf("names = %v, %v, want %v", got, err, want)
+			}
+		}
+		names()
+		s.OK(s.flows.Delete(s.Context(), anna, f.ID))
+		names()
+
+		// Names of the catalog need no query.
+		ctx, cancel := context.WithCancel(s.Context())
+		cancel()
+		if got, err := s.Catalog.ToolNames(ctx, []string{tool, ""}); err != nil || got[tool] != "sketch" {
+			s.Errorf("names = %v, %v", got, err)
+		}
+		if _, err := s.Catalog.ToolNames(ctx, []string{tool, f.ID}); !errors.Is(err, context.Canceled) {
+			s.Errorf("a query of a cancelled request: %v", err)
+		}
 	})
 }

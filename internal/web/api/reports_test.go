@@ -366,8 +366,12 @@ func TestReportInput(t *testing.T) {
 		for _, groups := range []string{"hour", "day,", ",", "day,day", "day,team,day", "Day", "day,%20team", "day&group_by=team", "%00"} {
 			b.refused(bothReports[0]+"?group_by="+groups, []string{"group_by"})
 		}
+		for _, groups := range []string{"flow,flow", "flow,tool", "plugin,flow", "day,flow,credential", "Flow"} {
+			b.refused(bothReports[0]+"?group_by="+groups, []string{"group_by"})
+			b.refused(bothReports[0]+"?format=csv&group_by="+groups, []string{"group_by"})
+		}
 		b.refused(bothReports[0]+"?group_by=hour&limit=0", []string{"group_by", "limit"})
-		for _, fine := range []string{"start_utc=2015-11-01&end_utc=2025-11-01", "start_utc=&end_utc=&team_id=&tool_id=&email=&format=&group_by=&company_id=", "format=csv&limit=0&cursor=x", "group_by=team&x=1"} {
+		for _, fine := range []string{"start_utc=2015-11-01&end_utc=2025-11-01", "start_utc=&end_utc=&team_id=&tool_id=&email=&format=&group_by=&company_id=", "format=csv&limit=0&cursor=x", "group_by=team&x=1", "group_by=flow,day,team,person"} {
 			b.sendRequest("GET", bothReports[0]+"?"+fine).checkStatus(t, fine, 200, "")
 		}
 	})

@@ -59,7 +59,8 @@ export type Days = { total: UsageRow[]; named: NamedRows[] };
 
 /**
  * useDays reads the sums by day. The dearest groups are read one by one with a filter: a company of thousands of people
- * then takes no more calls than a small one. There is no filter for apps, which are few.
+ * then takes no more calls than a small one. Apps and flows are few, and are read together: there is no filter for apps,
+ * and the filter for the tool of a flow leaves out its steps.
  */
 export function useDays(report: Report, ranked: UsageRow[] | undefined) {
   const top = (ranked ?? []).slice(0, namedGroups);
@@ -71,17 +72,19 @@ export function useDays(report: Report, ranked: UsageRow[] | undefined) {
     queryFn: async (): Promise<Days> => {
       const total = readRows(report.query, 'day');
       const named =
-        report.group === 'plugin' ? readApps(report.query, top) : Promise.all(top.map((row) => readGroup(report, row)));
+        report.group === 'plugin' || report.group === 'flow'
+          ? readTogether(report, top)
+          : Promise.all(top.map((row) => readGroup(report, row)));
       return { total: (await total).rows, named: (await named).filter((one) => one !== undefined) };
     },
   });
 }
 
-async function readApps(query: Query, top: UsageRow[]): Promise<NamedRows[]> {
-  const all = await readRows(query, 'day,plugin');
-  const ranked = top.map((row) => ({ id: idOf(row, 'plugin'), name: nameOf(row, 'plugin', text.unnamed.plugin) }));
+async function readTogether({ query, group }: Report, top: UsageRow[]): Promise<NamedRows[]> {
+  const all = await readRows(query, `day,${group}`);
+  const ranked = top.map((row) => ({ id: idOf(row, group), name: nameOf(row, group, text.unnamed[group]) }));
 
-  return splitRows(all.rows, 'plugin', ranked);
+  return splitRows(all.rows, group, ranked);
 }
 
 async function readGroup({ query, group }: Report, row: UsageRow): Promise<NamedRows | undefined> {
@@ -94,7 +97,7 @@ async function readGroup({ query, group }: Report, row: UsageRow): Promise<Named
   return { name: nameOf(row, group, text.unnamed[group]), rows: all.rows };
 }
 
-/** filterOf returns the filter of a report for the group of a row; a deleted person and an app have none. */
+/** filterOf returns the filter of a report for the group of a row; a deleted person, a flow and an app have none. */
 export function filterOf(row: UsageRow, group: Group): Partial<Query> | undefined {
   switch (group) {
     case 'team':
@@ -103,6 +106,7 @@ export function filterOf(row: UsageRow, group: Group): Partial<Query> | undefine
       return { tool_id: row.tool_id };
     case 'person':
       return row.email ? { email: row.email } : undefined;
+    case 'flow':
     case 'plugin':
       return undefined;
   }

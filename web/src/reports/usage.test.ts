@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { changeOf, csvName, distinctNames, rankRows, splitRows, stackSeries, successOf, type UsageRow } from './usage';
+import {
+  changeOf,
+  csvName,
+  distinctNames,
+  nameOf,
+  rankRows,
+  splitRows,
+  stackSeries,
+  successOf,
+  type UsageRow,
+} from './usage';
 
 const count = {
   runs: 1,
@@ -21,6 +31,21 @@ const row = (day: string, team: string, tokens: number): UsageRow => ({
 test('rankRows puts the dearest first, and equals by runs and name', () => {
   const rows = [row('', 'a', 1), row('', 'c', 5), { ...row('', 'd', 1), runs: 9 }, row('', 'b', 1)];
   expect(rankRows(rows, 'team').map((one) => one.team_id)).toEqual(['c', 'd', 'a', 'b']);
+});
+
+test('rankRows and splitRows know flows', () => {
+  const flow = (day: string, id: string, tokens: number): UsageRow => ({
+    ...count,
+    day,
+    flow_id: id,
+    flow_name: id === 'gone' ? null : `Flow ${id}`,
+    tokens_charged: tokens,
+  });
+  const rows = [flow('2026-11-01', 'a', 1), flow('2026-11-01', 'gone', 3), flow('2026-11-02', 'a', 2)];
+  expect(rankRows(rows.slice(0, 2), 'flow').map((one) => nameOf(one, 'flow', 'Gone'))).toEqual(['Gone', 'Flow a']);
+  expect(splitRows(rows, 'flow', [{ id: 'a', name: 'Flow a' }])).toEqual([
+    { name: 'Flow a', rows: [rows[0], rows[2]] },
+  ]);
 });
 
 test('stackSeries fills days without rows and adds what the named groups leave over', () => {

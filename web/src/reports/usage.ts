@@ -5,19 +5,25 @@ export type UsageRow = Schemas['UsageRow'];
 export type UsageCount = Schemas['UsageCount'];
 
 /** Group is what a report is divided by. */
-export const groups = ['team', 'person', 'tool', 'plugin'] as const;
+export const groups = ['team', 'person', 'tool', 'flow', 'plugin'] as const;
 export type Group = (typeof groups)[number];
 
 /** idOf returns what tells the groups of a report apart. */
 export function idOf(row: UsageRow, group: Group): string {
-  const ids = { team: row.team_id, person: row.uid, tool: row.tool_id, plugin: row.plugin };
+  const ids = { team: row.team_id, person: row.uid, tool: row.tool_id, flow: row.flow_id, plugin: row.plugin };
 
   return ids[group] ?? '';
 }
 
 /** nameOf returns the name of the group of a row; `unnamed` where it has none. */
 export function nameOf(row: UsageRow, group: Group, unnamed: string): string {
-  const names = { team: row.team_name, person: row.person, tool: row.tool_name, plugin: row.plugin };
+  const names = {
+    team: row.team_name,
+    person: row.person,
+    tool: row.tool_name,
+    flow: row.flow_name,
+    plugin: row.plugin,
+  };
 
   return names[group] || unnamed;
 }

@@ -13,7 +13,7 @@ export const text = {
     `Reports need the plan ENTERPRISE, and ${company} has another one. Ask the operator of this installation.`,
 
   groupBy: 'Group by',
-  groups: { team: 'Team', person: 'Person', tool: 'Tool', plugin: 'App' },
+  groups: { team: 'Team', person: 'Person', tool: 'Tool', flow: 'Flow', plugin: 'App' },
   span: (name: string) => `Span: ${name}`,
   spans: {
     month: 'This month',
@@ -68,11 +68,12 @@ export const text = {
   empty: 'No run ended in these days',
   emptyWhy: 'Choose other days, or drop the filters.',
 
-  by: { team: 'By team', person: 'By person', tool: 'By tool', plugin: 'By app' },
+  by: { team: 'By team', person: 'By person', tool: 'By tool', flow: 'By flow', plugin: 'By app' },
   unnamed: {
     team: 'A team that is gone',
     person: 'A deleted person',
     tool: 'A tool that is gone',
+    flow: 'A flow that is gone',
     plugin: 'No app named',
   },
   rowRuns: 'Runs',

@@ -2629,6 +2629,9 @@ class UsageRow(_UsageRowRequired, total=False):
     """The name of the access token, or the kind of the device's plugin; null if it has none or was
     deleted.
     """
+    flow_id: str
+    flow_name: Optional[str]
+    """The name of the flow, even if it was deleted; null if it is unknown."""
 
 
 class _UsageReportRequired(TypedDict):

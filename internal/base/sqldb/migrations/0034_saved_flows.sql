@@ -35,3 +35,29 @@ CREATE TABLE saved_flow_version (
     created    BIGINT NOT NULL,
     PRIMARY KEY (flow_id, number)
 );
+
+-- What the run of a flow made and cost, written once when it ends. Only the steps that it started itself count, not those that it took
+-- over from an earlier run.
+ALTER TABLE flow_run ADD COLUMN started BIGINT;                             -- when the first of its steps started
+ALTER TABLE flow_run ADD COLUMN results BIGINT NOT NULL DEFAULT 0;          -- results that it delivered, also of steps that it took over
+ALTER TABLE flow_run ADD COLUMN tokens_charged BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE flow_run ADD COLUMN allowance_used BIGINT NOT NULL DEFAULT 0;
+
+-- Sums over the flows that clients started and that have ended, kept in the transactions that end them. Tokens and times are those of
+-- their steps, so a row of report_sum must not be added to a row of this table. Like report_sum, the table does not refer to the company.
+CREATE TABLE report_flow (
+    company_id     TEXT   NOT NULL,
+    slot           BIGINT NOT NULL, -- days since 1970 by the company's clock
+    tool_id        TEXT   NOT NULL, -- the flow
+    team_id        TEXT   NOT NULL,
+    person_id      TEXT   NOT NULL,
+    runs           BIGINT NOT NULL,
+    succeeded      BIGINT NOT NULL,
+    failed         BIGINT NOT NULL,
+    cancelled      BIGINT NOT NULL,
+    results        BIGINT NOT NULL,
+    tokens_charged BIGINT NOT NULL,
+    allowance_used BIGINT NOT NULL,
+    took_ms        BIGINT NOT NULL, -- from the start of the first step to the end of the flow
+    PRIMARY KEY (company_id, slot, tool_id, team_id, person_id)
+);

@@ -69,8 +69,12 @@ func (h *Handler) listLedger(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	entries, hasMore, next := rest.Cut(page, entries, func(e ledger.HistoryEntry) (string, string) { return rest.Micros(e.Created), e.ID })
+	tools, err := h.Catalog.ToolNames(r.Context(), rest.Convert(entries, func(e ledger.HistoryEntry) string { return e.ToolID }))
+	if err != nil {
+		return err
+	}
 	return rest.Reply(w, http.StatusOK, wire.LedgerList{
-		Data:       rest.Convert(entries, h.asEntry),
+		Data:       rest.Convert(entries, func(e ledger.HistoryEntry) wire.LedgerEntry { return asEntry(e, tools) }),
 		Days:       []wire.LedgerDay{},
 		HasMore:    hasMore,
 		NextCursor: next,
@@ -110,9 +114,9 @@ func (h *Handler) listDays(w http.ResponseWriter, r *http.Request, period ledger
 	})
 }
 
-// asEntry converts an entry to its API representation, with the current name
-// of the run's tool.
-func (h *Handler) asEntry(e ledger.HistoryEntry) wire.LedgerEntry {
+// asEntry converts an entry to its API representation. tools has the current
+// names of tools by id.
+func asEntry(e ledger.HistoryEntry, tools map[string]string) wire.LedgerEntry {
 	return wire.LedgerEntry{
 		ID:        e.ID,
 		Kind:      wire.LedgerKind(e.Kind),
@@ -120,7 +124,7 @@ func (h *Handler) asEntry(e ledger.HistoryEntry) wire.LedgerEntry {
 		Note:      rest.TextOrNull(e.Note),
 		RequestID: rest.TextOrNull(e.RunID),
 		ToolID:    rest.TextOrNull(e.ToolID),
-		ToolName:  rest.TextOrNull(h.Catalog.CurrentSnapshot().ToolName(e.ToolID)),
+		ToolName:  rest.TextOrNull(tools[e.ToolID]),
 		UID:       rest.TextOrNull(e.PersonID),
 		Created:   rest.Moment(e.Created),
 	}

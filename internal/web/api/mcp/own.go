@@ -388,6 +388,14 @@ func listLibrary(ctx context.Context, c *toolCall) (*sdk.CallToolResult, error) 
 	if err != nil {
 		return nil, err
 	}
+	var ids []string
+	for _, i := range items {
+		ids = append(ids, i.ToolID)
+	}
+	tools, err := h.Catalog.ToolNames(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	all := []libraryItem{}
 	lines := []string{}
 	for _, i := range items {
@@ -402,7 +410,7 @@ func listLibrary(ctx context.Context, c *toolCall) (*sdk.CallToolResult, error) 
 			},
 			Created: i.Created.UTC().Format("2006-01-02T15:04:05Z"),
 			Prompt:  i.Prompt,
-			Tool:    h.Catalog.CurrentSnapshot().ToolName(i.ToolID),
+			Tool:    tools[i.ToolID],
 			RunID:   i.RequestID,
 		}
 		if !i.Expired {

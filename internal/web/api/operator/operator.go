@@ -112,8 +112,12 @@ func (h *Handler) listRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	runs, hasMore, next := rest.Cut(page, runs, func(one operator.Work) (string, string) { return rest.Micros(one.Created), one.ID })
+	tools, err := h.Catalog.ToolNames(r.Context(), rest.Convert(runs, func(one operator.Work) string { return one.ToolID }))
+	if err != nil {
+		return err
+	}
 	return rest.Reply(w, http.StatusOK, wire.OperatorRunList{
-		Data:       rest.Convert(runs, h.asRun),
+		Data:       rest.Convert(runs, func(one operator.Work) wire.OperatorRun { return asRun(one, tools) }),
 		HasMore:    hasMore,
 		NextCursor: next,
 	})
@@ -135,7 +139,11 @@ func (h *Handler) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	if hadEnded {
 		status = http.StatusOK
 	}
-	return rest.Reply(w, status, h.asRun(one))
+	tools, err := h.Catalog.ToolNames(r.Context(), []string{one.ToolID})
+	if err != nil {
+		return err
+	}
+	return rest.Reply(w, status, asRun(one, tools))
 }
 
 // maxSearch is the maximum length of a search text, in characters.

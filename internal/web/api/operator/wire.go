@@ -138,15 +138,15 @@ var publicStatuses = map[run.State]wire.OperatorRunStatus{
 	run.Cancelled: wire.OperatorRunStatusCancelled,
 }
 
-// asRun converts a run to its API representation, with the current name of its
-// tool.
-func (h *Handler) asRun(w operator.Work) wire.OperatorRun {
+// asRun converts a run to its API representation. tools has the current names of
+// tools by id.
+func asRun(w operator.Work, tools map[string]string) wire.OperatorRun {
 	one := wire.OperatorRun{
 		RequestID:           w.ID,
 		Status:              publicStatuses[w.State],
 		CancelRequested:     w.Cancel,
 		ToolID:              w.ToolID,
-		ToolName:            rest.TextOrNull(h.Catalog.CurrentSnapshot().ToolName(w.ToolID)),
+		ToolName:            rest.TextOrNull(tools[w.ToolID]),
 		Engine:              w.Engine,
 		Account:             asAccount(w.Account),
 		UID:                 w.PersonID,

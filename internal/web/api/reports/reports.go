@@ -54,7 +54,11 @@ func (h *Handler) reportUsage(w http.ResponseWriter, r *http.Request) error {
 				return nil, err
 			}
 			after = rows[len(rows)-1].SortKeys(by)
-			return usageCells(rows, by, h.Catalog.CurrentSnapshot()), nil
+			tools, err := h.Catalog.ToolNames(ctx, usageTools(rows))
+			if err != nil {
+				return nil, err
+			}
+			return usageCells(rows, by, tools), nil
 		})
 	}
 
@@ -63,8 +67,12 @@ func (h *Handler) reportUsage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rows, hasMore, next := cutPage(h.Pages.Cursors, q, page.Rows, func(r report.Row) []string { return r.SortKeys(by) })
+	tools, err := h.Catalog.ToolNames(r.Context(), usageTools(rows))
+	if err != nil {
+		return err
+	}
 	answer := wire.UsageReport{
-		Data:       asUsageRows(rows, by, h.Catalog.CurrentSnapshot()),
+		Data:       asUsageRows(rows, by, tools),
 		HasMore:    hasMore,
 		NextCursor: next,
 		Totals:     asCount(page.Totals),
@@ -95,7 +103,11 @@ func (h *Handler) reportRuns(w http.ResponseWriter, r *http.Request) error {
 			}
 			last := rows[len(rows)-1]
 			after = &report.Cursor{Finished: last.Finished, ID: last.ID}
-			return runCells(rows, h.Catalog.CurrentSnapshot()), nil
+			tools, err := h.Catalog.ToolNames(ctx, runTools(rows))
+			if err != nil {
+				return nil, err
+			}
+			return runCells(rows, tools), nil
 		})
 	}
 
@@ -112,8 +124,12 @@ func (h *Handler) reportRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rows, hasMore, next := cutPage(h.Pages.Cursors, q, page.Rows, func(r report.Run) []string { return []string{rest.Micros(r.Finished), r.ID} })
+	tools, err := h.Catalog.ToolNames(r.Context(), runTools(rows))
+	if err != nil {
+		return err
+	}
 	return rest.ReplyCompressed(w, r, wire.RunReport{
-		Data:       asRunRows(rows, h.Catalog.CurrentSnapshot()),
+		Data:       asRunRows(rows, tools),
 		HasMore:    hasMore,
 		NextCursor: next,
 		Totals:     asCount(page.Totals),
@@ -246,10 +262,13 @@ func readGroups(p *rest.Params) []report.Dimension {
 	for word := range strings.SplitSeq(text, ",") {
 		d := report.Dimension(word)
 		if !slices.Contains(report.Dimensions, d) || slices.Contains(by, d) {
-			p.AddProblem("group_by", "Must be a list of day, team, person, tool, plugin and credential, separated by commas, each at most once.")
+			p.AddProblem("group_by", "Must be a list of day, team, person, tool, plugin, credential and flow, separated by commas, each at most once.")
 			return []report.Dimension{report.Day}
 		}
 		by = append(by, d)
+	}
+	if problem := report.GroupProblem(by); problem != "" {
+		p.AddProblem("group_by", problem)
 	}
 	return by
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"atelier/internal/catalog/catalog"
 	"atelier/internal/money/report"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
@@ -49,7 +48,26 @@ func asCount(c report.Count) wire.UsageCount {
 	}
 }
 
-func asUsageRows(rows []report.Row, by []report.Dimension, tools *catalog.Snapshot) []wire.UsageRow {
+// usageTools returns the ids of the tools in rows of a report. Some are "" or
+// occur several times.
+func usageTools(rows []report.Row) (ids []string) {
+	for _, r := range rows {
+		ids = append(ids, r.ToolID, r.FlowID)
+	}
+	return ids
+}
+
+// runTools returns the ids of the tools of runs. Some occur several times.
+func runTools(rows []report.Run) (ids []string) {
+	for _, r := range rows {
+		ids = append(ids, r.ToolID)
+	}
+	return ids
+}
+
+// asUsageRows converts rows of a report to their API representation. tools has
+// the names of tools by id.
+func asUsageRows(rows []report.Row, by []report.Dimension, tools map[string]string) []wire.UsageRow {
 	all := make([]wire.UsageRow, 0, len(rows))
 	for _, r := range rows {
 		c := asCount(r.Count)
@@ -76,13 +94,16 @@ func asUsageRows(rows []report.Row, by []report.Dimension, tools *catalog.Snapsh
 				one.Person = new(personName(r.Email))
 			case report.Tool:
 				one.ToolID = &r.ToolID
-				one.ToolName = new(wire.OrNull(tools.ToolName(r.ToolID)))
+				one.ToolName = new(wire.OrNull(tools[r.ToolID]))
 			case report.Plugin:
 				one.Plugin = &r.Plugin
 			case report.Credential:
 				one.Credential = &r.Credential
 				one.CredentialID = &r.CredentialID
 				one.CredentialName = new(wire.OrNull(r.CredentialName))
+			case report.Flow:
+				one.FlowID = &r.FlowID
+				one.FlowName = new(wire.OrNull(tools[r.FlowID]))
 			}
 		}
 		all = append(all, one)
@@ -90,7 +111,7 @@ func asUsageRows(rows []report.Row, by []report.Dimension, tools *catalog.Snapsh
 	return all
 }
 
-func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
+func asRunRows(rows []report.Run, tools map[string]string) []wire.RunRow {
 	all := make([]wire.RunRow, 0, len(rows))
 	for _, r := range rows {
 		all = append(all, wire.RunRow{
@@ -106,7 +127,7 @@ func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
 			Email:             rest.TextOrNull(r.Email),
 			Person:            personName(r.Email),
 			ToolID:            r.ToolID,
-			ToolName:          rest.TextOrNull(tools.ToolName(r.ToolID)),
+			ToolName:          rest.TextOrNull(tools[r.ToolID]),
 			Plugin:            r.Plugin,
 			Credential:        r.Credential,
 			CredentialID:      r.CredentialID,
@@ -138,6 +159,7 @@ var groupColumns = map[report.Dimension][]string{
 	report.Tool:       {"tool_id", "tool_name"},
 	report.Plugin:     {"plugin"},
 	report.Credential: {"credential", "credential_id", "credential_name"},
+	report.Flow:       {"flow_id", "flow_name"},
 }
 
 // usageColumns returns the names of the CSV columns that usageCells fills: the
@@ -152,15 +174,16 @@ func usageColumns(by []report.Dimension) (all []string) {
 	return append(all, "runs", "succeeded", "failed", "cancelled", "results", "tokens_charged", "free_allowance_used", "generation_seconds")
 }
 
-func usageCells(rows []report.Row, by []report.Dimension, tools *catalog.Snapshot) (all [][]string) {
+func usageCells(rows []report.Row, by []report.Dimension, tools map[string]string) (all [][]string) {
 	for _, r := range rows {
 		groups := map[report.Dimension][]string{
 			report.Day:        {r.Day},
 			report.Team:       {r.TeamID, r.TeamName},
 			report.Person:     {r.PersonID, r.Email, personName(r.Email)},
-			report.Tool:       {r.ToolID, tools.ToolName(r.ToolID)},
+			report.Tool:       {r.ToolID, tools[r.ToolID]},
 			report.Plugin:     {r.Plugin},
 			report.Credential: {r.Credential, r.CredentialID, r.CredentialName},
+			report.Flow:       {r.FlowID, tools[r.FlowID]},
 		}
 		var line []string
 		for _, d := range report.Dimensions {
@@ -180,7 +203,7 @@ var runColumns = []string{
 	"credential", "credential_id", "credential_name", "num_results", "results", "tokens_charged", "free_allowance_used", "generation_seconds",
 }
 
-func runCells(rows []report.Run, tools *catalog.Snapshot) (all [][]string) {
+func runCells(rows []report.Run, tools map[string]string) (all [][]string) {
 	for _, r := range rows {
 		started := ""
 		if !r.Started.IsZero() {
@@ -188,7 +211,7 @@ func runCells(rows []report.Run, tools *catalog.Snapshot) (all [][]string) {
 		}
 		line := escapeCells(
 			r.ID, r.Status, r.ErrorCode, rest.Moment(r.Created).Format(time.RFC3339), started, rest.Moment(r.Finished).Format(time.RFC3339),
-			r.TeamID, r.TeamName, r.PersonID, r.Email, personName(r.Email), r.ToolID, tools.ToolName(r.ToolID), r.Plugin,
+			r.TeamID, r.TeamName, r.PersonID, r.Email, personName(r.Email), r.ToolID, tools[r.ToolID], r.Plugin,
 			r.Credential, r.CredentialID, r.CredentialName,
 		)
 		line = append(line, formatNumbers(r.Asked, r.Results, r.TokensCharged, r.AllowanceUsed)...)

@@ -4685,6 +4685,16 @@ type UsageRow struct {
 	// Failed Examples: 6
 	Failed int64 `json:"failed"`
 
+	// FlowID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	FlowID *ID `json:"flow_id,omitempty"`
+
+	// FlowName The name of the flow, even if it was deleted; null if it is unknown.
+	//
+	// Examples: Film with music
+	FlowName *OrNull `json:"flow_name,omitempty"`
+
 	// FreeAllowanceUsed The part that the free allowance paid.
 	//
 	// Examples: 40
@@ -5861,8 +5871,14 @@ type ReportUsageParams struct {
 	// start in UTC. The default is now.
 	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// GroupBy The groups of the rows: any of `day`, `team`, `person`, `tool`, `plugin` and `credential`, separated by
-	// commas, each at most once. Rows are sorted in that order.
+	// GroupBy The groups of the rows: any of `day`, `team`, `person`, `tool`, `plugin`, `credential` and `flow`, separated
+	// by commas, each at most once. Rows are sorted in that order.
+	//
+	// With `flow`, the report counts flows instead of runs: only flows that clients started, each as one run, with
+	// the cost of all its steps, also of those in flows inside it. Steps that a retry took over from an earlier run
+	// cost nothing. `generation_seconds` is the time from the start of the first step to the end of the flow,
+	// `totals` are the sums over flows, and `tool_id` selects one flow. `flow` can be combined with `day`, `team`
+	// and `person`. A report by flow shows the same usage as other reports in another way: do not add them up.
 	GroupBy *string `form:"group_by,omitempty" json:"group_by,omitempty"`
 
 	// TeamID Only runs of this team. A malformed id, or several ids, are `ACCOUNT_SELECTION_INVALID`.
