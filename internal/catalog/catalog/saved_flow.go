@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/flow"
@@ -144,6 +145,11 @@ func storeFlowTool(ctx context.Context, tx *sqldb.Tx, f *SavedFlow) error {
 	stored, err := readNamedTools(ctx, tx, r)
 	if err != nil {
 		return err
+	}
+	for _, one := range stored {
+		if slices.Contains(namedTools(one), f.Slug) {
+			return fault.New(fault.Invalid, "A flow cannot contain itself.").On("steps")
+		}
 	}
 	f.pinned = newFlowPinner(stored).pinned[f.Slug]
 	if f.pinned == "" {

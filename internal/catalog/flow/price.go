@@ -132,7 +132,11 @@ func (b Bounds) Formula() string {
 			parts = append(parts, fmt.Sprintf("%d × %d (%s)", s.Runs, s.Tokens, name))
 		}
 	}
-	return fmt.Sprintf("%s = %d tokens at most", strings.Join(parts, " + "), b.Tokens)
+	unit := "tokens"
+	if b.Tokens == 1 {
+		unit = "token"
+	}
+	return fmt.Sprintf("%s = %d %s at most", strings.Join(parts, " + "), b.Tokens, unit)
 }
 
 // addBounded and multiplyBounded return math.MaxInt64 on overflow.

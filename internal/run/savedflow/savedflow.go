@@ -30,8 +30,8 @@ import (
 // Limits of saved flows.
 const (
 	MaxFlows       = 200 // flows of an account, and flows that are shared in a company
-	maxName        = 200 // characters
-	maxDescription = 2000
+	maxName        = 80  // characters, as in manifests
+	maxDescription = 300
 	maxDefinition  = 256 << 10 // bytes
 )
 

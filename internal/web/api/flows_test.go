@@ -95,8 +95,8 @@ func TestFlowsAreChecked(t *testing.T) {
 		}
 		for _, bad := range []string{
 			``, `[]`, `{}`, `{"name":"x"}`, `{"name":1,"steps":[]}`, `{"name":"x","steps":{}}`, `{"name":"x","steps":[1]}`, `{"name":"x","steps":[],"fields":[1]}`,
-			`{"name":"x","steps":[],"results":[1]}`, `{"name":"x","steps":[],"shared":"yes"}`, `{"name":"` + strings.Repeat("x", 201) + `","steps":[]}`,
-			`{"name":"a\nb","steps":[]}`, `{"name":"x","steps":[],"description":"` + strings.Repeat("x", 2001) + `"}`,
+			`{"name":"x","steps":[],"results":[1]}`, `{"name":"x","steps":[],"shared":"yes"}`, `{"name":"` + strings.Repeat("x", 81) + `","steps":[]}`,
+			`{"name":"a\nb","steps":[]}`, `{"name":"x","steps":[],"description":"` + strings.Repeat("x", 301) + `"}`,
 		} {
 			for _, path := range []string{"", "/check"} {
 				m.writeFlow("POST", path, bad).checkStatus(t, bad, 400, "INVALID_REQUEST")
