@@ -317,29 +317,44 @@ func (c *Catalog) CurrentSnapshot() *Snapshot { return c.current.Load() }
 // ToolNames returns the names of tools by id, without unknown ids. It includes
 // removed tools and the saved flows of all accounts, also deleted ones. It reads
 // from the database only if the snapshot does not know all ids.
-func (c *Catalog) ToolNames(ctx context.Context, ids []string) (map[string]string, error) {
+func (c *Catalog) ToolNames(ctx context.Context, ids []string) (names map[string]string, err error) {
 	snapshot := c.CurrentSnapshot()
-	names := make(map[string]string, len(ids))
-	var unknown []string
+	names, unknown := snapshot.knownNames(ids)
+	if len(unknown) == 0 {
+		return names, nil
+	}
+	err = c.db.Read(ctx, func(tx *sqldb.Tx) error {
+		names, err = snapshot.ToolNames(ctx, tx, ids)
+		return err
+	})
+	return names, err
+}
+
+// ToolNames is like Catalog.ToolNames, within a transaction.
+func (s *Snapshot) ToolNames(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string]string, error) {
+	names, unknown := s.knownNames(ids)
+	if len(unknown) == 0 {
+		return names, nil
+	}
+	saved, err := FlowNames(ctx, tx, unknown)
+	if err != nil {
+		return nil, fmt.Errorf("read names of saved flows: %w", err)
+	}
+	maps.Copy(names, saved)
+	return names, nil
+}
+
+// knownNames returns the names that the snapshot knows, and the other ids.
+func (s *Snapshot) knownNames(ids []string) (names map[string]string, unknown []string) {
+	names = make(map[string]string, len(ids))
 	for _, id := range ids {
-		if name := snapshot.ToolName(id); name != "" {
+		if name := s.ToolName(id); name != "" {
 			names[id] = name
 		} else if id != "" && !slices.Contains(unknown, id) {
 			unknown = append(unknown, id)
 		}
 	}
-	if len(unknown) == 0 {
-		return names, nil
-	}
-	err := c.db.Read(ctx, func(tx *sqldb.Tx) error {
-		saved, err := FlowNames(ctx, tx, unknown)
-		maps.Copy(names, saved)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read names of saved flows: %w", err)
-	}
-	return names, nil
+	return names, unknown
 }
 
 // RefreshSnapshot loads the catalog from the database if its version has

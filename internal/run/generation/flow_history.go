@@ -33,7 +33,11 @@ func (s *Service) FlowHistory(ctx context.Context, r run.Run, statement *provena
 				return err
 			}
 			statement.Steps = slices.Concat(earlier, statement.Steps)
-			statement.Flow = s.Catalog.CurrentSnapshot().ToolName(parent.ToolID)
+			names, err := s.Catalog.CurrentSnapshot().ToolNames(ctx, tx, []string{parent.ToolID})
+			if err != nil {
+				return err
+			}
+			statement.Flow = names[parent.ToolID]
 			statement.FlowRequestID = parent.ID
 			r = parent
 		}

@@ -42,16 +42,27 @@ func (s *Service) addSteps(ctx context.Context, tx *sqldb.Tx, all []Record) erro
 	if err != nil {
 		return err
 	}
-	snapshot := s.Catalog.CurrentSnapshot()
+	var tools []string
+	for _, step := range shown {
+		tools = append(tools, step.Run.ToolID)
+	}
+	for _, rec := range all {
+		tools = append(tools, rec.ToolID)
+	}
+	names, err := s.Catalog.CurrentSnapshot().ToolNames(ctx, tx, tools)
+	if err != nil {
+		return err
+	}
 	for i := range all {
 		rec := &all[i]
 		if !rec.IsFlow() {
 			continue
 		}
+		rec.ToolName = names[rec.ToolID]
 		rec.PreviewRun = sumSteps(&rec.Run, steps)
 		for _, step := range steps[rec.ID] {
 			sumSteps(&step.Run, steps)
-			rec.Steps = append(rec.Steps, StepRecord{FlowStep: step, ToolName: snapshot.ToolName(step.Run.ToolID), Outputs: outputs[step.Run.ID]})
+			rec.Steps = append(rec.Steps, StepRecord{FlowStep: step, ToolName: names[step.Run.ToolID], Outputs: outputs[step.Run.ID]})
 		}
 		if rec.State.IsEnded() {
 			continue

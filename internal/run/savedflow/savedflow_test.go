@@ -169,7 +169,9 @@ func TestSaveAndRun(t *testing.T) {
 		if f.Version != 1 || f.Slug == "" || f.TeamID() != "" || f.PersonID != anna.PersonID {
 			s.Errorf("flow = %+v", f)
 		}
-		s.wantRun(s.draftOf(anna, f.ID), 5)
+		if rec := s.wantRun(s.draftOf(anna, f.ID), 5); rec.ToolName != "Poster" || rec.Steps[0].ToolName != "sketch" {
+			s.Errorf("names in the record = %q, %q", rec.ToolName, rec.Steps[0].ToolName)
+		}
 
 		// Nobody else sees it.
 		if _, ok := s.view(bert).ToolByID(f.ID); ok {
