@@ -96,6 +96,8 @@ EXPLAINED = [
     ({"createGeneration"}, "INVALID_REQUEST", r"files(\.\d+)?", "", "each file is named by one input"),
     ({"createGeneration", "createUpload"}, "INVALID_REQUEST", "(body|file)", "(headers of a part|is damaged|can't be read)", "names of further parts, and what is in a file"),
     ({"createGeneration", "createUpload"}, "UNSUPPORTED_MEDIA_TYPE", None, "", "the bytes of a file decide what it is"),
+    ({"createFlow", "changeFlow"}, "INVALID_REQUEST", ".*", "", "the tools say what the steps take"),
+    ({"createFlow", "changeFlow"}, "FORBIDDEN", None, "", "who may share a flow"),
     ({"createOperatorGrant"}, "INSUFFICIENT_BALANCE", None, "", "an account cannot lose more tokens than it has"),
     ({"createResumableUpload"}, "UPLOAD_TOO_LARGE", None, "", "the operator says how large a file may be"),
     ({"createResumableUpload"}, "STORAGE_QUOTA_EXCEEDED", None, "", "the account has so much storage"),

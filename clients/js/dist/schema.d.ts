@@ -5123,9 +5123,9 @@ export interface components {
              * @description What the flow is for.
              * @example Cuts a person out and prints a poster.
              */
-            description?: string;
+            description?: string | null;
             /** @description The fields of the flow's form, as in a manifest. */
-            fields?: components["schemas"]["FlowField"][];
+            fields?: components["schemas"]["FlowField"][] | null;
             /** @description The steps, as in a manifest. */
             steps: components["schemas"]["FlowStep"][];
             /**
@@ -5134,9 +5134,9 @@ export interface components {
              *       "large"
              *     ]
              */
-            results?: string[];
+            results?: string[] | null;
             /** @description Whether all teams of the company can use the flow; not if it is left out. */
-            shared?: boolean;
+            shared?: boolean | null;
         };
         /** @description A new version of a flow. */
         FlowChange: {
@@ -5155,9 +5155,9 @@ export interface components {
              * @description What the flow is for.
              * @example Cuts a person out and prints a poster.
              */
-            description?: string;
+            description?: string | null;
             /** @description The fields of the flow's form, as in a manifest. */
-            fields?: components["schemas"]["FlowField"][];
+            fields?: components["schemas"]["FlowField"][] | null;
             /** @description The steps, as in a manifest. */
             steps: components["schemas"]["FlowStep"][];
             /**
@@ -5166,9 +5166,9 @@ export interface components {
              *       "large"
              *     ]
              */
-            results?: string[];
+            results?: string[] | null;
             /** @description Whether all teams of the company can use the flow; not if it is left out. */
-            shared?: boolean;
+            shared?: boolean | null;
         };
         /** @description A result from whose history a flow is made. */
         FlowOrigin: {

@@ -2139,13 +2139,13 @@ class _FlowDraftRequired(TypedDict):
 class FlowDraft(_FlowDraftRequired, total=False):
     """A flow that is to be saved."""
 
-    description: str
+    description: Optional[str]
     """What the flow is for."""
-    fields: List[FlowField]
+    fields: Optional[List[FlowField]]
     """The fields of the flow's form, as in a manifest."""
-    results: List[str]
+    results: Optional[List[str]]
     """The ids of the steps whose results are those of the flow; the last step if there are none."""
-    shared: bool
+    shared: Optional[bool]
     """Whether all teams of the company can use the flow; not if it is left out."""
 
 
@@ -2161,13 +2161,13 @@ class _FlowChangeRequired(TypedDict):
 class FlowChange(_FlowChangeRequired, total=False):
     """A new version of a flow."""
 
-    description: str
+    description: Optional[str]
     """What the flow is for."""
-    fields: List[FlowField]
+    fields: Optional[List[FlowField]]
     """The fields of the flow's form, as in a manifest."""
-    results: List[str]
+    results: Optional[List[str]]
     """The ids of the steps whose results are those of the flow; the last step if there are none."""
-    shared: bool
+    shared: Optional[bool]
     """Whether all teams of the company can use the flow; not if it is left out."""
 
 
