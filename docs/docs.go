@@ -8,5 +8,5 @@ import "embed"
 //
 //go:embed *.md drawings/*.svg sketch/*.png monitoring/alerts.yaml monitoring/dashboard.json
 //go:embed studio/board.jpg studio/create.jpg studio/create-phone.jpg studio/library.jpg studio/library-phone.jpg
-//go:embed studio/operator.jpg studio/people.jpg studio/reports.jpg studio/you.jpg
+//go:embed studio/flow.jpg studio/operator.jpg studio/people.jpg studio/reports.jpg studio/you.jpg
 var Files embed.FS

@@ -27,6 +27,7 @@ func TestStudioPictures(t *testing.T) {
 	e := newEasel(t, s)
 	e.fillLibrary()
 	board := e.fillBoard()
+	flow := e.fillFlow()
 	team := e.fillCompany()
 
 	b := browser.Open(t)
@@ -47,6 +48,7 @@ func TestStudioPictures(t *testing.T) {
 		{"library-phone", "/library", true, 390},
 		{"board", "/boards/" + board, false, 1280},
 		{"board-dark", "/boards/" + board, true, 1280},
+		{"flow", "/flows/" + flow, false, 1280},
 		{"you", "/you", false, 1280},
 		{"people", "/people?team=" + team, false, 1280},
 		{"reports", "/reports?team=" + team, false, 1280},
@@ -110,6 +112,20 @@ func (e *easel) fillBoard() string {
 	add(`{"kind":"TEXT","text":"The second one is the direction: large eyes, soft light.","x":1200,"y":110,"width":230,"height":110}`)
 	n.call("PATCH", "/api/v2/boards/"+board+"/nodes", `{"create":[`+nodes.String()+`]}`).want(e.t, 200)
 	return board
+}
+
+// fillFlow saves a flow, runs it once, and returns its id.
+func (e *easel) fillFlow() string {
+	e.t.Helper()
+	const name = "Animal poster"
+	flow := e.node.call("POST", "/api/v2/flows", `{"name":"`+name+`","description":"Draws an animal three times and makes a sheet of large pictures.",
+		"fields":[{"key":"prompt","type":"PROMPT","label":"Prompt","required":true,"max_length":300},
+			{"key":"title","type":"TEXT","label":"Title","max_length":80}],
+		"steps":[{"id":"draw","tool":"sketch","num_results":3,"inputs":{"prompt":{"field":"prompt"}}},
+			{"id":"large","tool":"upscale-art","for_each":{"step":"draw","result":"all"},"max":4,"inputs":{"picture":{"item":true}}},
+			{"id":"sheet","tool":"contact-sheet","inputs":{"pictures":{"step":"large","result":"all"},"title":{"field":"title"},"page":"wide"}}]}`).want(e.t, 201)
+	e.draw(name, 1, map[string]any{"prompt": "owl at night", "title": "Owls"})
+	return flow["id"].(string)
 }
 
 // fillCompany makes a company with two teams, their runs and a budget, and
