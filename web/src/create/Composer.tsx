@@ -11,7 +11,7 @@ import { Icon } from '../ui/Icon';
 import styles from './Create.module.css';
 import { FormFoot, isBlocked, Refusal } from './FormFoot';
 import { Notice } from './Notice';
-import { ToolPicture } from './ToolButton';
+import { ToolPicture } from '../data/ToolPicture';
 import type { ToolFormState } from './useToolForm';
 
 /** Composer is the form of small screens: tool, prompt and Create at the foot, all inputs in a sheet. */

@@ -14,7 +14,7 @@ import { useCreatePage } from './context';
 import styles from './Feed.module.css';
 import { ResultTile } from './ResultTile';
 import { type Result, resultsOf } from './results';
-import { ToolPicture } from './ToolButton';
+import { ToolPicture } from '../data/ToolPicture';
 import { nameOf, partOf, stateWords } from './words';
 
 type Props = {

@@ -7,8 +7,8 @@ import { text } from '../text/create';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Bone, Empty, Waiting } from '../ui/States';
-import { ToolPicture } from './ToolButton';
-import styles from './ToolPicker.module.css';
+import { ToolPicture } from '../data/ToolPicture';
+import styles from '../data/ToolPicker.module.css';
 
 const atOnce = 6;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Tool } from '../data/catalog';
-import { filterTools, tagsOf } from './tools';
+import type { Tool } from './catalog';
+import { filterTools, tagsOf } from './toolfilter';
 
 const tag = (id: string, type = 'OTHER') => ({ id, type, label: id });
 const tool = (name: string, ...tags: ReturnType<typeof tag>[]) =>
