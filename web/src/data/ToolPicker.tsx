@@ -1,7 +1,4 @@
 import { useMemo, useState } from 'react';
-import { useAccount } from './account';
-import { type Tool, useKits, useTools } from './catalog';
-import { ErrorFault } from './ErrorFault';
 import { text } from '../text/create';
 import { Button } from '../ui/Button';
 import { Chip, Tag } from '../ui/Chip';
@@ -9,8 +6,11 @@ import { classes } from '../ui/classes';
 import { Dialog } from '../ui/Dialog';
 import { SearchInput } from '../ui/Field';
 import { Bone, Empty, Waiting } from '../ui/States';
-import { ToolPicture } from './ToolPicture';
+import { useAccount } from './account';
+import { type Tool, useKits, useTools } from './catalog';
+import { ErrorFault } from './ErrorFault';
 import styles from './ToolPicker.module.css';
+import { ToolPicture } from './ToolPicture';
 import { filterTools, tagsOf } from './toolfilter';
 
 type Props = { chosen: string | undefined; onChoose: (toolId: string) => void; onClose: () => void };
