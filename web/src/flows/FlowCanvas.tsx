@@ -80,11 +80,14 @@ export function FlowCanvas({ places }: { places: Map<string, Place> }) {
 
   // The view shows everything once the tools are read, since nodes have their sizes only then.
   const ready = draft.steps.every((step) => tools.has(step.tool));
-  const shown = useRef(false);
+  // A step that was added comes into view as well.
+  const shown = useRef(0);
   useEffect(() => {
-    if (ready && !shown.current && nodes.length > 1 && nodes.every((node) => node.measured)) {
-      shown.current = true;
+    if (ready && nodes.length > shown.current && nodes.every((node) => node.measured)) {
       void flow.fitView(fitOptions);
+    }
+    if (ready && nodes.every((node) => node.measured)) {
+      shown.current = nodes.length;
     }
   }, [ready, nodes, flow]);
 

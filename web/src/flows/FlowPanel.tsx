@@ -5,6 +5,7 @@ import { text } from '../text/flows';
 import { Button } from '../ui/Button';
 import { Field, Switch, TextArea } from '../ui/Field';
 import { Icon } from '../ui/Icon';
+import { useMedia } from '../ui/screen';
 import { useFlowEditor } from './editor';
 import { formId } from './layout';
 import { leavesOfFlow } from './model';
@@ -16,6 +17,7 @@ import { StepRun } from './StepRun';
 export function FlowPanel() {
   const { account } = useAccount();
   const { draft, tools, check, run, change, select, addStep } = useFlowEditor();
+  const small = useMedia('(max-width: 700px)');
   const countAt = (id: string) => check.problems.filter((problem) => problem.node === id).length;
 
   return (
@@ -55,7 +57,7 @@ export function FlowPanel() {
                 </span>
                 {countAt(step.id) > 0 && <span className={styles.bad}>{text.problems(countAt(step.id))}</span>}
               </button>
-              <StepRun step={step.id} run={run} />
+              {small && <StepRun step={step.id} run={run} />}
             </li>
           ))}
         </ol>

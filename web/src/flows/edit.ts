@@ -57,7 +57,10 @@ export function setInput(draft: FlowDraft, id: string, key: string, source: Sour
   });
 }
 
-/** addStep adds a run of a tool at the end. The results of the flow are then those of the new step, unless others are named. */
+/**
+ * addStep adds a run of a tool at the end. Where the results of the flow were those of the last step, they are those of the
+ * new one from now on.
+ */
 export function addStep(draft: FlowDraft, tool: Pick<ToolDetail, 'slug' | 'name'>): { draft: FlowDraft; id: string } {
   const wanted = nameFrom(tool.slug.startsWith('flow-') ? tool.name : tool.slug, 'step');
   const id = freeName(
@@ -65,7 +68,17 @@ export function addStep(draft: FlowDraft, tool: Pick<ToolDetail, 'slug' | 'name'
     draft.steps.map((step) => step.id),
   );
 
-  return { id, draft: { ...draft, steps: [...draft.steps, { id, tool: tool.slug, inputs: {} }] } };
+  const [result, ...more] = draft.results;
+  const atEnd = more.length === 0 && result === draft.steps.at(-1)?.id;
+
+  return {
+    id,
+    draft: {
+      ...draft,
+      steps: [...draft.steps, { id, tool: tool.slug, inputs: {} }],
+      results: atEnd ? [] : draft.results,
+    },
+  };
 }
 
 /** removeStep takes a step away, and with it every use of its results. */

@@ -35,7 +35,10 @@ export type Row = {
 
 /** rowsOf returns the inputs that the node of a step shows: files, what is required, and what is fed from elsewhere. */
 export function rowsOf(step: Step, tool: ToolDetail | null | undefined): Row[] {
-  return leavesOf(tool?.fields ?? []).flatMap((field) => {
+  if (!tool) {
+    return rowsOfUnknown(step);
+  }
+  return leavesOf(tool.fields).flatMap((field) => {
     const kind = kindOfType(field.type);
     const source = step.inputs?.[field.fieldKey];
     const read = source === undefined ? undefined : readSource(source);
@@ -50,6 +53,15 @@ export function rowsOf(step: Step, tool: ToolDetail | null | undefined): Row[] {
       read?.kind === 'item' ? text.item : read?.kind === 'constant' ? wordsOfConstant(read.value) : undefined;
     return [{ key: field.fieldKey, label: field.label, kind, required, missing, note }];
   });
+}
+
+/** rowsOfUnknown keeps the inputs of a tool that is not known, or not read yet, so that lines have an end. */
+function rowsOfUnknown(step: Step): Row[] {
+  return Object.entries(step.inputs ?? {}).flatMap(([key, source]) =>
+    readSource(source).kind === 'constant'
+      ? []
+      : [{ key, label: key, kind: kindOfType(undefined), required: false, missing: false, note: '' }],
+  );
 }
 
 function wordsOfConstant(value: unknown): string {
