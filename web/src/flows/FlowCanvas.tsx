@@ -20,7 +20,7 @@ import { useFlowEditor } from './editor';
 import styles from './FlowCanvas.module.css';
 import { FormNode } from './FormNode';
 import { cutLine, drawWire, type Line, linesOf, refuseWire, rowsOf, type Tools } from './graph';
-import { arrange, formId, type Place } from './layout';
+import { arrange, formId, layersOf, type Place } from './layout';
 import { type FlowDraft, leavesOfFlow } from './model';
 import { StepNode } from './StepNode';
 
@@ -36,6 +36,8 @@ export function FlowCanvas({ places }: { places: Map<string, Place> }) {
   const [nodes, setNodes, applyNodeChanges] = useNodesState<Node>([]);
   const [edges, setEdges, applyEdgeChanges] = useEdgesState<Edge>([]);
   const [refusal, setRefusal] = useState<string>();
+  // The canvas calls the end of a connection as it was given at its beginning.
+  const refused = useRef<string>(undefined);
   const [tidied, setTidied] = useState(0);
   const lines = useMemo(() => linesOf(draft), [draft]);
   const hasRun = (run?.steps?.length ?? 0) > 0;
@@ -78,18 +80,18 @@ export function FlowCanvas({ places }: { places: Map<string, Place> }) {
     });
   }, [lines, setEdges]);
 
-  // The view shows everything once the tools are read, since nodes have their sizes only then.
-  const ready = draft.steps.every((step) => tools.has(step.tool));
-  // A step that was added comes into view as well.
-  const shown = useRef(0);
+  // The view shows everything once the tools are read, since nodes have their sizes only then, and again when steps come,
+  // go or stand in another order.
+  const ready = draft.steps.every((step) => tools.has(step.tool)) && nodes.every((node) => node.measured);
+  const order = useMemo(() => JSON.stringify([...layersOf(draft.steps)]), [draft.steps]);
+  const isDrawn = nodes.length === draft.steps.length + 1;
+  const shown = useRef<string>(undefined);
   useEffect(() => {
-    if (ready && nodes.length > shown.current && nodes.every((node) => node.measured)) {
+    if (ready && isDrawn && shown.current !== order) {
+      shown.current = order;
       void flow.fitView(fitOptions);
     }
-    if (ready && nodes.every((node) => node.measured)) {
-      shown.current = nodes.length;
-    }
-  }, [ready, nodes, flow]);
+  }, [ready, isDrawn, order, flow]);
 
   const onNodesChange = useCallback(
     (changes: NodeChange[]) => {
@@ -113,13 +115,15 @@ export function FlowCanvas({ places }: { places: Map<string, Place> }) {
 
   const isValid = (wire: Connection | Edge) => {
     const reason = refuseWire(draft, tools, wire as Connection);
+    refused.current = reason;
     setRefusal(reason);
     return reason === undefined;
   };
   const onConnectEnd = () => {
-    if (refusal) {
-      toast({ text: refusal, seconds: 5 });
+    if (refused.current) {
+      toast({ text: refused.current, seconds: 5 });
     }
+    refused.current = undefined;
     setRefusal(undefined);
   };
 
