@@ -129,6 +129,7 @@ func changeFlow(t *testing.T, b *browser.Browser) {
 	// A step whose input nothing feeds is a problem, until a line is drawn.
 	b.ClickOn("button", "Add a step")
 	b.TypeInto("searchbox", "Search tools", "contact-sheet")
+	b.Until(`document.querySelectorAll("dialog li").length === 1`)
 	b.Press("Enter")
 	b.See("complementary", "Step contact_sheet")
 	wantNodes(t, b, 4, 1)
@@ -191,7 +192,7 @@ func keepFlow(t *testing.T, g *gallerySite, b *browser.Browser) {
 	if got := fmt.Sprint(inputs["pictures"]); got != "map[result:all step:smaller]" {
 		t.Errorf("the pictures come from %s", got)
 	}
-	if got := fmt.Sprint(f.Steps[1].Inputs["fit"]); got != "fill" && got != "stretch" {
+	if got := fmt.Sprint(f.Steps[1].Inputs["fit"]); got != "stretch" {
 		t.Errorf("the fit is %s", got)
 	}
 	b.Reload()

@@ -40,6 +40,8 @@ export default function ToolPicker({ chosen, onChoose, onClose }: Props) {
           onChange={(event) => setQuery(event.target.value)}
           onKeyDown={(event) => {
             if (event.key === 'Enter' && found[0]) {
+              // The key must not press the button that gets the focus back.
+              event.preventDefault();
               onChoose(found[0].id);
             }
           }}
