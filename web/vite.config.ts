@@ -50,10 +50,10 @@ export default defineConfig({
         // each further file would wait for one of the few connections that a browser opens.
         codeSplitting: {
           groups: [
-            // The canvas of boards and flows.
-            { name: 'Canvas', test: /node_modules[\\/](@xyflow|d3-[a-z]+|zustand|classcat)[\\/]/ },
             { name: 'react', test: /node_modules[\\/](react|react-dom|scheduler)[\\/]/ },
             { name: 'studio', tags: ['$initial'] },
+            // The canvas of boards and flows.
+            { name: 'Canvas', test: /node_modules[\\/](@xyflow|d3-[a-z]+|zustand|classcat)[\\/]/ },
           ],
         },
       },

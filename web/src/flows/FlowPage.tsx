@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { useAccount } from '../data/account';
 import { ErrorFault } from '../data/ErrorFault';
 import { type Flow, flowQuery, takeHandedDraft } from '../data/flows';
@@ -21,27 +21,31 @@ export default function FlowPage({ flowId }: { flowId: string }) {
   const from = search.get('from') ?? '';
   // The address that the editor has given itself by saving; it must not open anew for that.
   const own = useRef<string>(undefined);
-  const [opened, setOpened] = useState({ flowId, teamId, from, number: 0 });
+  const [opened, setOpened] = useState({ source: flowId, flowId, teamId, from, number: 0 });
   const changed = opened.flowId !== flowId || opened.teamId !== teamId || (flowId === newId && opened.from !== from);
+  const kept = own.current === flowId && opened.teamId === teamId;
 
   useEffect(() => {
-    if (changed) {
-      const kept = own.current === flowId && opened.teamId === teamId;
-      setOpened({ flowId, teamId, from, number: kept ? opened.number : opened.number + 1 });
+    if (changed && kept) {
+      setOpened({ ...opened, flowId, from });
+    } else if (changed) {
+      setOpened({ source: flowId, flowId, teamId, from, number: opened.number + 1 });
+    } else {
+      own.current = undefined;
     }
-  }, [changed, flowId, teamId, from, opened]);
+  }, [changed, kept, flowId, teamId, from, opened]);
 
-  const onSavedAs = (id: string) => {
+  const onSavedAs = useCallback((id: string) => {
     own.current = id;
-  };
+  }, []);
 
-  if (changed && own.current !== flowId) {
+  if (changed && !kept) {
     return <Reading />;
   }
-  return opened.flowId === newId || own.current === opened.flowId ? (
+  return opened.source === newId ? (
     <NewFlow key={opened.number} from={from} onSavedAs={onSavedAs} />
   ) : (
-    <SavedFlow key={opened.number} flowId={opened.flowId} onSavedAs={onSavedAs} />
+    <SavedFlow key={opened.number} flowId={opened.source} onSavedAs={onSavedAs} />
   );
 }
 

@@ -16,7 +16,6 @@ export const text = {
   editOf: (name: string) => `Edit “${name}”`,
   run: 'Run',
   runOf: (name: string) => `Run “${name}”`,
-  menuOf: (name: string) => `More about “${name}”`,
   copyOf: (name: string) => `${name} (copy)`,
   delete: 'Delete',
   deleteOf: (name: string) => `Delete “${name}”`,
@@ -31,7 +30,6 @@ export const text = {
   version: (number: number) => `Version ${number}`,
 
   allFlows: 'All flows',
-  name: 'Name',
   nameLabel: 'Name of the flow',
   description: 'What it is for',
   shareFlow: 'Share with the company',
@@ -66,8 +64,6 @@ export const text = {
   leaveTitle: 'Leave without saving?',
   leaveText: 'The changes of this flow are not saved.',
   leave: 'Leave',
-  stay: 'Stay',
-  fixFirst: 'Fix the problems first.',
   small: 'The canvas needs a larger window. Here are the steps as a list; choose one to change it.',
 
   canvas: 'Canvas of the flow',
@@ -145,7 +141,6 @@ export const text = {
   several: 'Several sources',
   inDefinition: 'Set in the definition',
   definition: 'Definition',
-  remove: 'Remove',
   howItRuns: 'How it runs',
   count: 'Number of results',
   countOwn: 'As few as the tool makes',
@@ -183,7 +178,6 @@ export const text = {
 
   flowPanel: 'The flow',
   formPanel: 'Form of the flow',
-  fields: 'Fields',
   addField: 'Add a field',
   addFieldOf: 'Type of the new field',
   fieldLabel: 'Label',
@@ -205,7 +199,6 @@ export const text = {
   laterField: (label: string) => `Move “${label}” down`,
   badKey: 'Begin with a letter; then letters, digits and underscores.',
   takenKey: 'Another field has this key.',
-  newFieldLabel: (type: string) => type,
   types: {
     PROMPT: 'Prompt',
     NEG_PROMPT: 'Negative prompt',

@@ -1,1 +1,0 @@
-import{v as e}from"./Canvas-BKRhcnKe.js";var t={head:`_head_y9tph_1`},n=e();function r({title:e,note:r,children:i}){return(0,n.jsxs)(`header`,{className:t.head,children:[(0,n.jsx)(`h1`,{children:e}),r&&(0,n.jsx)(`span`,{className:`soft num`,children:r}),i]})}export{r as t};
