@@ -26,7 +26,9 @@ export function StepNode({ id }: NodeProps) {
     return null;
   }
   const problems = check.problems.filter((problem) => problem.node === id);
-  const shares = check.price?.steps.filter((share) => share.step === id) ?? [];
+  const all = check.price?.steps.filter((share) => share.step === id) ?? [];
+  const paid = all.filter((share) => share.tokens > 0);
+  const shares = paid.length > 0 ? paid : all.slice(0, 1);
   const kind = outputKind(step, tool);
 
   return (
