@@ -86,6 +86,10 @@ func TestStudioFlows(t *testing.T) {
 		b := signIn(t, g.node, "anna@example.com", "/flows")
 		b.See("heading", "No flows yet")
 		wantAccessible(t, b, "the empty list of flows")
+		b.ClickOn("link", "New flow")
+		b.See("heading", "Begin with a step: choose a tool.")
+		wantAccessible(t, b, "a new flow")
+		keepView(t, b, "flow-new")
 
 		draftFlow(t, g, b)
 		changeFlow(t, b)
