@@ -86,7 +86,8 @@ export function Editor({ first, flow, onSavedAs }: Props) {
     if (saving.busy) {
       return undefined;
     }
-    return passUnguarded(saving.save);
+    // What another team shares can only be changed as a copy.
+    return saving.foreign ? saveCopy() : passUnguarded(saving.save);
   };
   // The editor's own change of the address is no reason to ask.
   const passUnguarded = async <T,>(act: () => Promise<T>): Promise<T> => {
@@ -102,6 +103,7 @@ export function Editor({ first, flow, onSavedAs }: Props) {
     if (saved) {
       change((before) => ({ ...before, name: saved.name, shared: saved.shared }));
     }
+    return saved;
   };
   const runFlow = async () => {
     const saved = saving.flow && !saving.dirty ? saving.flow : await save();

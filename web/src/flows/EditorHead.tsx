@@ -65,7 +65,7 @@ export function EditorHead({ edits, saving, onSave, onSaveCopy, onRun, onVersion
         ]}
       />
       <Button disabled={blocked || stored} aria-keyshortcuts="Control+S" onClick={onSave}>
-        {text.save}
+        {saving.foreign ? text.saveAsCopy : text.save}
       </Button>
       <Button kind="main" icon="spark" disabled={blocked} onClick={onRun}>
         {text.runFlow}

@@ -1,4 +1,3 @@
-import { useAccount } from '../data/account';
 import { text } from '../text/flows';
 import { IconButton } from '../ui/Button';
 import { useFlowEditor } from './editor';
@@ -11,11 +10,9 @@ import type { Saving } from './useSaving';
 
 /** SidePanel changes what is selected: a step, the form, or without a selection the flow as a whole. */
 export function SidePanel({ saving }: { saving: Saving }) {
-  const { teamId } = useAccount();
   const { draft, selected, select } = useFlowEditor();
   const step = draft.steps.find((one) => one.id === selected);
   const title = step ? text.panelOf(step.id) : selected === formId ? text.formPanel : text.flowPanel;
-  const foreign = saving.flow !== undefined && (saving.flow.team_id ?? undefined) !== teamId;
 
   return (
     <aside className={styles.panel} aria-label={title}>
@@ -26,7 +23,7 @@ export function SidePanel({ saving }: { saving: Saving }) {
         )}
       </header>
       <div className={styles.scroll}>
-        {foreign && <p className={styles.note}>{text.readOnly}</p>}
+        {saving.foreign && <p className={styles.note}>{text.readOnly}</p>}
         {step ? <StepPanel key={step.id} step={step} /> : selected === formId ? <FormPanel /> : <FlowPanel />}
       </div>
     </aside>

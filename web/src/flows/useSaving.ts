@@ -16,6 +16,8 @@ export type Saving = {
   /** The flow as the service has it; undefined before the first save. */
   flow: Flow | undefined;
   dirty: boolean;
+  /** Whether another team shares the flow, so that it can only be saved as a copy. */
+  foreign: boolean;
   busy: boolean;
   /** Whether somebody else has saved the flow since it was read. */
   conflict: boolean;
@@ -115,5 +117,7 @@ export function useSaving(draft: FlowDraft, first: Flow | undefined, onSavedAs: 
     }
   }, [flow, teamId, cache, toast]);
 
-  return { flow, dirty, busy, conflict, closeConflict: () => setConflict(false), save, saveCopy, readTheirs };
+  const foreign = flow !== undefined && (flow.team_id ?? undefined) !== teamId;
+
+  return { flow, dirty, foreign, busy, conflict, closeConflict: () => setConflict(false), save, saveCopy, readTheirs };
 }
