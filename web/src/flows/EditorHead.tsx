@@ -3,8 +3,8 @@ import { text } from '../text/flows';
 import { Button, ButtonLink, IconButton } from '../ui/Button';
 import { Tag } from '../ui/Chip';
 import { Menu } from '../ui/Menu';
+import { useFlowEditor } from './context';
 import styles from './Editor.module.css';
-import { useFlowEditor } from './editor';
 import type { Edits } from './useEdits';
 import type { Saving } from './useSaving';
 

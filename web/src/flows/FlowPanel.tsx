@@ -6,7 +6,7 @@ import { Button } from '../ui/Button';
 import { Field, Switch, TextArea } from '../ui/Field';
 import { Icon } from '../ui/Icon';
 import { useMedia } from '../ui/screen';
-import { useFlowEditor } from './editor';
+import { useFlowEditor } from './context';
 import { formId } from './layout';
 import { leavesOfFlow } from './model';
 import styles from './Panel.module.css';

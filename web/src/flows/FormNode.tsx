@@ -2,7 +2,7 @@ import { Handle, Position, useUpdateNodeInternals } from '@xyflow/react';
 import { useEffect } from 'react';
 import { text } from '../text/flows';
 import { Icon } from '../ui/Icon';
-import { useFlowEditor } from './editor';
+import { useFlowEditor } from './context';
 import styles from './FlowNode.module.css';
 import { fieldHandle } from './graph';
 import { kindOfType, nameOfKind } from './kinds';

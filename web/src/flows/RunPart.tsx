@@ -15,7 +15,7 @@ import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Bone, Waiting } from '../ui/States';
 import { useToast } from '../ui/Toast';
-import { useFlowEditor } from './editor';
+import { useFlowEditor } from './context';
 import { reduceTo } from './reduce';
 import { bodyOf } from './useCheck';
 

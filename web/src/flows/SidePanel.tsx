@@ -1,6 +1,6 @@
 import { text } from '../text/flows';
 import { IconButton } from '../ui/Button';
-import { useFlowEditor } from './editor';
+import { useFlowEditor } from './context';
 import { FlowPanel } from './FlowPanel';
 import { FormPanel } from './FormPanel';
 import { formId } from './layout';

@@ -3,7 +3,7 @@ import { useEffect } from 'react';
 import { ToolPicture } from '../data/ToolPicture';
 import { text } from '../text/flows';
 import { Icon } from '../ui/Icon';
-import { useFlowEditor } from './editor';
+import { useFlowEditor } from './context';
 import styles from './FlowNode.module.css';
 import { eachHandle, inputHandle, outputHandle, outputKind, rowsOf } from './graph';
 import { nameOfKind } from './kinds';
