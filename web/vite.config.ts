@@ -52,6 +52,8 @@ export default defineConfig({
           groups: [
             { name: 'react', test: /node_modules[\\/](react|react-dom|scheduler)[\\/]/ },
             { name: 'studio', tags: ['$initial'] },
+            // The canvas of boards and flows.
+            { name: 'Canvas', test: /node_modules[\\/](@xyflow|d3-[a-z]+|zustand|classcat)[\\/]/ },
           ],
         },
       },

@@ -136,7 +136,7 @@ func compressedSize(t *testing.T, content []byte) int {
 var layers = []string{"api", "ui", "text", "routes", "data", "form", "pages", "app"}
 
 // pages are the folders that hold a page each. They do not import each other.
-var pages = []string{"create", "library", "boards", "reports", "you", "people", "operator"}
+var pages = []string{"create", "library", "boards", "flows", "reports", "you", "people", "operator"}
 
 // TestImports walks the imports of the studio's source.
 func TestImports(t *testing.T) {

@@ -6,6 +6,8 @@ export const paths = [
   '/library/:library_id',
   '/boards',
   '/boards/:board_id',
+  '/flows',
+  '/flows/:flow_id',
   '/reports',
   '/you',
   '/you/:part',

@@ -15,6 +15,8 @@ var Paths = []string{
 	"/library/{library_id}",
 	"/boards",
 	"/boards/{board_id}",
+	"/flows",
+	"/flows/{flow_id}",
 	"/reports",
 	"/you",
 	"/you/{part}",

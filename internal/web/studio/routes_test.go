@@ -14,7 +14,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"/", "/create/R5AAHOIpk8BjpovUBFPs", "/library", "/library/result:R5AAHOIpk8BjpovUBFPs", "/library/result%3AR5AAHOIpk8BjpovUBFPs", "/library/upload%3ax_y-z",
-		"/boards", "/boards/R5AAHOIpk8BjpovUBFPs", "/reports", "/you", "/you/tokens", "/people", "/people/R5AAHOIpk8BjpovUBFPs", "/people/R5AAHOIpk8BjpovUBFPs/roles",
+		"/boards", "/boards/R5AAHOIpk8BjpovUBFPs", "/flows", "/flows/new", "/flows/R5AAHOIpk8BjpovUBFPs", "/reports", "/you", "/you/tokens", "/people", "/people/R5AAHOIpk8BjpovUBFPs", "/people/R5AAHOIpk8BjpovUBFPs/roles",
 		"/operator", "/operator/engines", "/welcome",
 	} {
 		if !studio.IsPage(path) {

@@ -1,8 +1,9 @@
-import { Suspense } from 'react';
-import { Route, Switch } from 'wouter';
+import { type ComponentProps, Suspense } from 'react';
+import { Route, Router, Switch } from 'wouter';
 import { Create } from '../create/Create';
 import { AccountProvider, useIdentity } from '../data/account';
 import { ErrorFault } from '../data/ErrorFault';
+import { guardNavigation } from '../data/leaving';
 import { LiveProvider } from '../data/live';
 import { useRunNotifications } from '../data/notifications';
 import { part } from '../ui/part';
@@ -14,10 +15,16 @@ import { Shell } from './Shell';
 const Library = part(() => import('../library/Library'));
 const BoardList = part(() => import('../boards/BoardList'));
 const Board = part(() => import('../boards/Board'));
+const FlowList = part(() => import('../flows/FlowList'));
+const FlowPage = part(() => import('../flows/FlowPage'));
 const Reports = part(() => import('../reports/Reports'));
 const You = part(() => import('../you/You'));
 const People = part(() => import('../people/People'));
 const Operator = part(() => import('../operator/Operator'));
+
+// A page with unsaved changes can ask before another one is opened.
+const askFirst: ComponentProps<typeof Router>['aroundNav'] = (navigate, to, options) =>
+  guardNavigation(() => navigate(to, options), location.pathname, to);
 
 /** App is the studio: who is signed in, the frame, and the page of the address. */
 export function App() {
@@ -30,19 +37,21 @@ export function App() {
     return <Waiting label="Opening the studio" />;
   }
   return (
-    <AccountProvider me={identity.data}>
-      <LiveProvider>
-        <ToastRegion>
-          <Shell>
-            <Boundary>
-              <Suspense fallback={<Waiting />}>
-                <Pages />
-              </Suspense>
-            </Boundary>
-          </Shell>
-        </ToastRegion>
-      </LiveProvider>
-    </AccountProvider>
+    <Router aroundNav={askFirst}>
+      <AccountProvider me={identity.data}>
+        <LiveProvider>
+          <ToastRegion>
+            <Shell>
+              <Boundary>
+                <Suspense fallback={<Waiting />}>
+                  <Pages />
+                </Suspense>
+              </Boundary>
+            </Shell>
+          </ToastRegion>
+        </LiveProvider>
+      </AccountProvider>
+    </Router>
   );
 }
 
@@ -66,6 +75,10 @@ function Pages() {
         <BoardList />
       </Route>
       <Route path="/boards/:board_id">{({ board_id }) => <Board key={board_id} boardId={board_id} />}</Route>
+      <Route path="/flows">
+        <FlowList />
+      </Route>
+      <Route path="/flows/:flow_id">{({ flow_id }) => <FlowPage flowId={flow_id} />}</Route>
       <Route path="/reports">
         <Reports />
       </Route>

@@ -27,6 +27,7 @@ function usePages(): Page[] {
     { path: '/', under: '/create', label: text.create, icon: 'spark', shown: true, foot: true },
     { path: '/library', under: '/library', label: text.library, icon: 'grid', shown: true, foot: true },
     { path: '/boards', under: '/boards', label: text.boards, icon: 'board', shown: true, foot: true },
+    { path: '/flows', under: '/flows', label: text.flows, icon: 'flow', shown: true, foot: true },
     { path: '/reports', under: '/reports', label: text.reports, icon: 'chart', shown: reports, foot: true },
     {
       path: '/people',
@@ -64,6 +65,7 @@ export function Shell({ children }: { children: ReactNode }) {
       'g c': go('/'),
       'g l': go('/library'),
       'g b': go('/boards'),
+      'g f': go('/flows'),
       'g r': go('/reports'),
       'g y': go('/you'),
       z: () => document.querySelector<HTMLButtonElement>('[data-toast-key=Z]')?.click(),

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { ToolPicture } from '../data/ToolPicture';
 import { Form } from '../form/Form';
 import { leavesOf, valueIn } from '../form/fields';
 import { changedFields, wordsOf } from '../form/summary';
@@ -11,7 +12,6 @@ import { Icon } from '../ui/Icon';
 import styles from './Create.module.css';
 import { FormFoot, isBlocked, Refusal } from './FormFoot';
 import { Notice } from './Notice';
-import { ToolPicture } from './ToolButton';
 import type { ToolFormState } from './useToolForm';
 
 /** Composer is the form of small screens: tool, prompt and Create at the foot, all inputs in a sheet. */

@@ -18,7 +18,7 @@ import type { Result } from './results';
 import { rememberTool } from './tools';
 import { countIn } from './useToolForm';
 
-const ToolPicker = part(() => import('./ToolPicker'));
+const ToolPicker = part(() => import('../data/ToolPicker'));
 const Viewer = part(() => import('../data/Viewer'));
 const Compare = part(() => import('./Compare'));
 const CodeSheet = part(() => import('./CodeSheet'));

@@ -1,9 +1,11 @@
 import { Suspense } from 'react';
 import { useAccount } from '../data/account';
 import { useTool } from '../data/catalog';
+import { useSaveAsFlow } from '../data/flows';
 import { leavesOf, type Value } from '../form/fields';
 import { wordsOf } from '../form/summary';
 import { text } from '../text/create';
+import { text as flowText } from '../text/flows';
 import { Button } from '../ui/Button';
 import { formatBytes, formatSeconds, formatTime } from '../ui/format';
 import { Picture } from '../ui/Picture';
@@ -23,6 +25,7 @@ export function ResultPanel({ result }: { result: Result }) {
   const { teamId } = useAccount();
   const tool = useTool(result.run.tool_id, teamId).data;
   const favourite = page.favourites.has(result.id);
+  const { saveAsFlow, drafting } = useSaveAsFlow();
 
   return (
     <div className={styles.panel}>
@@ -51,6 +54,9 @@ export function ResultPanel({ result }: { result: Result }) {
           onClick={() => page.setFavourite(result.id, !favourite)}
         >
           {text.favourite}
+        </Button>
+        <Button icon="flow" disabled={drafting} onClick={() => saveAsFlow(result.id)}>
+          {flowText.saveAsFlow}
         </Button>
         <Button icon="trash" kind="danger" onClick={() => page.remove(result)}>
           {text.delete}

@@ -2,7 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { memo, useEffect, useState } from 'react';
 import { useAccount } from '../data/account';
 import { useTools } from '../data/catalog';
+import { RunSteps } from '../data/RunSteps';
 import { previewKey, type Run } from '../data/runs';
+import { ToolPicture } from '../data/ToolPicture';
 import { text } from '../text/create';
 import { Button, IconButton } from '../ui/Button';
 import { Tag } from '../ui/Chip';
@@ -14,7 +16,6 @@ import { useCreatePage } from './context';
 import styles from './Feed.module.css';
 import { ResultTile } from './ResultTile';
 import { type Result, resultsOf } from './results';
-import { ToolPicture } from './ToolButton';
 import { nameOf, partOf, stateWords } from './words';
 
 type Props = {
@@ -56,6 +57,7 @@ export const RunCard = memo(function RunCard({ run, first, chosenId, focusId, on
         <RunActions run={run} />
       </header>
       <RunBody run={run} first={first} chosenId={chosenId} focusId={focusId} onOpen={onOpen} />
+      {run.steps && <RunSteps run={run} open={run.status === 'pending' ? true : undefined} />}
     </article>
   );
 });

@@ -1,19 +1,8 @@
-import type { Tool, ToolDetail } from '../data/catalog';
+import type { ToolDetail } from '../data/catalog';
+import { ToolPicture } from '../data/ToolPicture';
 import { text } from '../text/create';
 import { Icon } from '../ui/Icon';
 import styles from './Create.module.css';
-
-/** ToolPicture is the small picture of a tool. */
-export function ToolPicture({ tool }: { tool: Pick<Tool, 'avatar_url'> }) {
-  if (!tool.avatar_url) {
-    return (
-      <span className={styles.noAvatar}>
-        <Icon name="wand" />
-      </span>
-    );
-  }
-  return <img className={styles.avatar} src={tool.avatar_url} alt="" />;
-}
 
 /** ToolButton shows the tool that is chosen, and opens the list of tools. */
 export function ToolButton({ tool, onClick }: { tool: ToolDetail; onClick: () => void }) {

@@ -2,13 +2,13 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useAccount } from '../data/account';
 import { type ToolDetail, toolQuery, useTools } from '../data/catalog';
+import styles from '../data/ToolPicker.module.css';
+import { ToolPicture } from '../data/ToolPicture';
 import { leavesOf, type MediaValue, type Medium, mediumOf } from '../form/fields';
 import { text } from '../text/create';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Bone, Empty, Waiting } from '../ui/States';
-import { ToolPicture } from './ToolButton';
-import styles from './ToolPicker.module.css';
 
 const atOnce = 6;
 

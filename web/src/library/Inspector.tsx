@@ -4,7 +4,9 @@ import { ApiError } from '../api/errors';
 import { useAccount } from '../data/account';
 import { useTools } from '../data/catalog';
 import { ErrorFault } from '../data/ErrorFault';
+import { useSaveAsFlow } from '../data/flows';
 import { inputLink, resultLink, runAgainLink } from '../data/links';
+import { text as flowText } from '../text/flows';
 import { text } from '../text/library';
 import { Button, ButtonLink, IconButton } from '../ui/Button';
 import { Icon } from '../ui/Icon';
@@ -198,6 +200,7 @@ type MoreProps = { item: Item; actions: ItemActions; onPin: (items: Item[]) => v
 function MoreActions({ item, actions, onPin }: MoreProps) {
   const { teamId } = useAccount();
   const toast = useToast();
+  const { saveAsFlow, drafting } = useSaveAsFlow();
 
   const copyLink = async () => {
     const path = item.kind === 'LIBRARY_REF' ? resultLink(item.id, teamId) : `${location.pathname}${location.search}`;
@@ -220,6 +223,9 @@ function MoreActions({ item, actions, onPin }: MoreProps) {
       <IconButton icon="download" label={text.download} onClick={() => void actions.download([item])} />
       <IconButton icon="board" label={text.pin} onClick={() => onPin([item])} />
       <IconButton icon="link" label={text.copyLink} onClick={() => void copyLink()} />
+      {item.kind === 'LIBRARY_REF' && (
+        <IconButton icon="flow" label={flowText.saveAsFlow} disabled={drafting} onClick={() => saveAsFlow(item.id)} />
+      )}
       <span className="grow" />
       <IconButton icon="trash" label={text.delete} onClick={() => actions.remove([item])} />
     </div>

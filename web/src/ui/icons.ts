@@ -150,6 +150,11 @@ export const icons = {
     ['path', { d: 'M8 10v4' }],
     ['path', { d: 'M8 12H3' }],
   ],
+  flow: [
+    ['rect', { width: '8', height: '8', x: '3', y: '3', rx: '2' }],
+    ['path', { d: 'M7 11v4a2 2 0 0 0 2 2h4' }],
+    ['rect', { width: '8', height: '8', x: '13', y: '13', rx: '2' }],
+  ],
   gauge: [
     ['path', { d: 'm12 14 4-4' }],
     ['path', { d: 'M3.34 19a10 10 0 1 1 17.32 0' }],
