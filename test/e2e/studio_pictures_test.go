@@ -63,7 +63,7 @@ func TestStudioPictures(t *testing.T) {
 		b.Goto(e.node.url + page.path)
 		b.See("heading", "…")
 		b.Until(`document.querySelectorAll("[aria-busy=true]").length === 0 && 
-			[...document.images].filter(i => i.getBoundingClientRect().top < innerHeight).every(i => i.complete)`)
+			[...document.images].filter(i => i.checkVisibility() && i.getBoundingClientRect().top < innerHeight).every(i => i.complete)`)
 		b.Eval(`new Promise(done => setTimeout(done, 1200))`) // pictures fade in
 		writeJPEG(t, filepath.Join(folder, page.name+".jpg"), b.View())
 	}
@@ -124,8 +124,13 @@ func (e *easel) fillFlow() string {
 		"steps":[{"id":"draw","tool":"sketch","num_results":3,"inputs":{"prompt":{"field":"prompt"}}},
 			{"id":"large","tool":"upscale-art","for_each":{"step":"draw","result":"all"},"max":4,"inputs":{"picture":{"item":true}}},
 			{"id":"sheet","tool":"contact-sheet","inputs":{"pictures":{"step":"large","result":"all"},"title":{"field":"title"},"page":"wide"}}]}`).want(e.t, 201)
+	id := flow["id"].(string)
+	var err error
+	if e.tools[name], err = e.client.Tools.Get(e.t.Context(), id); err != nil {
+		e.t.Fatal(err)
+	}
 	e.draw(name, 1, map[string]any{"prompt": "owl at night", "title": "Owls"})
-	return flow["id"].(string)
+	return id
 }
 
 // fillCompany makes a company with two teams, their runs and a budget, and
