@@ -5,6 +5,7 @@ import { Tag } from '../ui/Chip';
 import { Menu } from '../ui/Menu';
 import { useFlowEditor } from './context';
 import styles from './Editor.module.css';
+import { longestName } from './model';
 import type { Edits } from './useEdits';
 import type { Saving } from './useSaving';
 
@@ -36,7 +37,7 @@ export function EditorHead({ edits, saving, onSave, onSaveCopy, onRun, onVersion
         className={styles.name}
         aria-label={text.nameLabel}
         placeholder={text.untitled}
-        maxLength={120}
+        maxLength={longestName}
         value={draft.name}
         onChange={(event) => change((before) => ({ ...before, name: event.target.value }), 'name')}
       />

@@ -8,7 +8,7 @@ import { Icon } from '../ui/Icon';
 import { useMedia } from '../ui/screen';
 import { useFlowEditor } from './context';
 import { formId } from './layout';
-import { leavesOfFlow } from './model';
+import { leavesOfFlow, longestDescription } from './model';
 import styles from './Panel.module.css';
 import { type PlacedProblem, sentenceOf } from './problems';
 import { StepRun } from './StepRun';
@@ -73,7 +73,7 @@ export function FlowPanel() {
             <TextArea
               {...attributes}
               rows={3}
-              maxLength={1000}
+              maxLength={longestDescription}
               value={draft.description}
               onChange={(event) => change((before) => ({ ...before, description: event.target.value }), 'description')}
             />

@@ -16,6 +16,7 @@ import { Dialog } from '../ui/Dialog';
 import { Bone, Waiting } from '../ui/States';
 import { useToast } from '../ui/Toast';
 import { useFlowEditor } from './context';
+import { fitName } from './model';
 import { reduceTo } from './reduce';
 import { bodyOf } from './useCheck';
 
@@ -29,7 +30,13 @@ export default function RunPart({ id, onStarted, onClose }: Props) {
   const { teamId } = useAccount();
   const { draft } = useFlowEditor();
   const cache = useQueryClient();
-  const [part] = useState(() => reduceTo(draft, id, text.partName(draft.name || text.untitled, id)));
+  const [part] = useState(() =>
+    reduceTo(
+      draft,
+      id,
+      fitName(draft.name || text.untitled, (name) => text.partName(name, id)),
+    ),
+  );
   const [tool, setTool] = useState<ToolDetail>();
   const [error, setError] = useState<unknown>();
 

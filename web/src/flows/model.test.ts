@@ -2,7 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { leaf, poster } from './fixtures';
 import { changeType, fieldOfLeaf, leafOfField, newField, otherSettings, readOptions, writeOptions } from './formfields';
 import { beginHistory, record, redo, undo } from './history';
-import { constantSource, draftOf, leavesOfSource, readSource, resultsOf, sameDraft } from './model';
+import { constantSource, draftOf, fitName, leavesOfSource, readSource, resultsOf, sameDraft } from './model';
+
+test('names are cut so that what is written around them has room', () => {
+  const copy = (name: string) => `${name} (copy)`;
+  expect(fitName('Poster', copy)).toBe('Poster (copy)');
+  expect(fitName('🦊'.repeat(80), copy)).toBe(`${'🦊'.repeat(73)} (copy)`);
+});
 
 describe('sources', () => {
   test('are read by their kind', () => {

@@ -37,6 +37,17 @@ export type FlowDraft = {
 /** emptyDraft is a flow without anything in it. */
 export const emptyDraft: FlowDraft = { name: '', description: '', fields: [], steps: [], results: [], shared: false };
 
+/** longestName and longestDescription are the most characters that the service takes. */
+export const longestName = 80;
+export const longestDescription = 300;
+
+/** fitName writes something around a name, which is cut if the whole is too long. */
+export function fitName(name: string, write: (name: string) => string): string {
+  const room = longestName - [...write('')].length;
+
+  return write([...name].slice(0, room).join('').trim());
+}
+
 type Stored = Pick<Schemas['FlowDraft'], 'name' | 'description' | 'fields' | 'steps' | 'results'> & {
   shared?: boolean | null;
 };

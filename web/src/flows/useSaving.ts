@@ -8,7 +8,7 @@ import { messageOf } from '../data/ErrorFault';
 import { type Flow, flowQuery, forgetHandedDraft, rereadFlows } from '../data/flows';
 import { text } from '../text/flows';
 import { useToast } from '../ui/Toast';
-import { draftOf, type FlowDraft, sameDraft } from './model';
+import { draftOf, type FlowDraft, fitName, sameDraft } from './model';
 import { bodyOf } from './useCheck';
 
 /** Saving is how the draft is stored: what the service has, and whether the draft is the same. */
@@ -94,7 +94,7 @@ export function useSaving(draft: FlowDraft, first: Flow | undefined, onSavedAs: 
 
   const saveCopy = useCallback(async () => {
     setConflict(false);
-    const saved = await create({ ...draft, name: text.copyOf(draft.name || text.untitled), shared: false });
+    const saved = await create({ ...draft, name: fitName(draft.name || text.untitled, text.copyOf), shared: false });
     if (saved) {
       toast({ text: text.savedAs(saved.name) });
       navigate(linkTo(`/flows/${saved.id}`));
