@@ -20,7 +20,7 @@ func TestDownloadOfOnesData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.File[0].Name != "README.txt" || len(r.File) != 15 {
+			if r.File[0].Name != "README.txt" || len(r.File) != 16 {
 				t.Errorf("%d files, the first is %s", len(r.File), r.File[0].Name)
 			}
 		}
