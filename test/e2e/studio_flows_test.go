@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"atelier/client"
 	"atelier/internal/testkit/browser"
 	"atelier/internal/testkit/watch"
 )
@@ -15,6 +16,7 @@ import (
 // savedFlow is a flow as the API returns it.
 type savedFlow struct {
 	ID      string
+	Slug    string
 	Name    string
 	Version int
 	Results []string
@@ -95,6 +97,7 @@ func TestStudioFlows(t *testing.T) {
 		changeFlow(t, b)
 		keepFlow(t, g, b)
 		runFlow(t, b)
+		runElsewhere(t, g, flowOf(t, g.node, b))
 		runPartOfFlow(t, b)
 		meetOthers(t, g, b)
 		deleteFlow(t, b)
@@ -228,6 +231,20 @@ func runFlow(t *testing.T, b *browser.Browser) {
 	b.Until(`[...document.querySelectorAll(".react-flow__node-step")].filter(e => e.innerText.includes("Done") && e.querySelector("a img")).length === 3`)
 	wantAccessible(t, b, "a flow with results")
 	keepView(t, b, "flow-results")
+}
+
+// runElsewhere runs the flow that was saved in the browser over plain HTTP and
+// with the command line.
+func runElsewhere(t *testing.T, g *gallerySite, f savedFlow) {
+	t.Helper()
+	hash := g.node.json("/api/v2/tools/" + f.ID)["tool_fields_hash"]
+	order := fmt.Sprintf(`{"tool_id": %q, "tool_fields_hash": %q, "inputs": {"title": "By hand"}}`, f.ID, hash)
+	id := g.node.call("POST", "/api/v2/generate", order).want(t, 202)["request_id"].(string)
+	run, err := g.client.Runs.Wait(t.Context(), id, client.Watch{})
+	if err != nil || run.Status != "succeeded" || len(run.Outputs) != 1 || len(run.Steps) != 3 {
+		t.Errorf("the run over HTTP = %+v, %v", run, err)
+	}
+	startCommand(t, g.node, "run", f.Slug, "title=By command").end(0, "succeeded")
 }
 
 // runPartOfFlow runs a step with what it needs, which leaves no flow behind.

@@ -47,7 +47,7 @@ func TestExportOfMe(t *testing.T) {
 				t.Fatalf("%d %v", status, header)
 			}
 			r, err := zip.NewReader(bytes.NewReader([]byte(body)), int64(len(body)))
-			if err != nil || len(r.File) != 15 {
+			if err != nil || len(r.File) != 16 {
 				t.Fatalf("%v: %+v", err, r)
 			}
 			if status, _, body := s.as(in, "HEAD", "/api/v2/me/export", ""); status != 200 || body != "" { // which does not count
