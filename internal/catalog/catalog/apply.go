@@ -140,6 +140,7 @@ func updateFlows(ctx context.Context, tx *sqldb.Tx, changes []Change) ([]Change,
 // updateSavedFlows updates the hashes of tools in the manifests of saved flows
 // that use changed tools, directly or through other saved flows.
 func updateSavedFlows(ctx context.Context, tx *sqldb.Tx, stored map[string]row, changed []string) error {
+	hasUsers := false
 	for range flow.MaxDepth {
 		if len(changed) == 0 {
 			break
@@ -148,6 +149,7 @@ func updateSavedFlows(ctx context.Context, tx *sqldb.Tx, stored map[string]row, 
 		if err != nil {
 			return err
 		}
+		hasUsers = hasUsers || len(users) > 0
 		changed = nil
 		for _, r := range users {
 			named, err := readNamedTools(ctx, tx, r)
@@ -157,6 +159,9 @@ func updateSavedFlows(ctx context.Context, tx *sqldb.Tx, stored map[string]row, 
 			maps.Copy(stored, named)
 			changed = append(changed, r.slug)
 		}
+	}
+	if !hasUsers {
+		return nil
 	}
 	_, err := storePinned(ctx, tx, stored)
 	return err

@@ -111,8 +111,12 @@ func UpdateFlow(ctx context.Context, tx *sqldb.Tx, f *SavedFlow, personID string
 }
 
 // RemoveFlow deletes a flow: nobody can run it any more. ok is false if it was
-// already deleted.
+// already deleted. The catalog is locked, because Apply stores the rows of flows
+// that it has read before.
 func RemoveFlow(ctx context.Context, tx *sqldb.Tx, f SavedFlow) (ok bool, err error) {
+	if err := Lock(ctx, tx); err != nil {
+		return false, err
+	}
 	if ok, err = deleteFlow(ctx, tx, f.ID); err != nil || !ok {
 		return false, err
 	}

@@ -125,8 +125,11 @@ func insertFlowVersion(ctx context.Context, tx *sqldb.Tx, id string, v FlowVersi
 const erasedFlow = `{"engine":{"name":"flow","with":{"steps":[{"id":"erased","tool":"erased"}]}},"fields":[],"name":"Deleted flow","output":{"mime_types":["image/png"],"type":"IMG"}}`
 
 // EraseFlows deletes the flows of an account and everything that people wrote in
-// them.
+// them. It locks the catalog like RemoveFlow.
 func EraseFlows(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	if err := Lock(ctx, tx); err != nil {
+		return err
+	}
 	const ofAccount = `(SELECT id FROM saved_flow WHERE account_id = $1)`
 	if _, err := tx.Exec(ctx, `UPDATE tool_version SET definition = $2 WHERE saved_flow_id IN `+ofAccount, accountID, erasedFlow); err != nil {
 		return err
