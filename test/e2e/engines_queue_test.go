@@ -96,9 +96,10 @@ func TestAServerFullOfOthersWork(t *testing.T) {
 		ended := st.node.json("/api/v2/generate/" + patient.RequestID)
 		started, err := time.Parse(time.RFC3339, ended["started"].(string))
 		finished, err2 := time.Parse(time.RFC3339, ended["finished"].(string))
-		if err != nil || err2 != nil || finished.Sub(started) > 2*time.Second {
-			t.Errorf("started %v, finished %v: want the wait left out", ended["started"], ended["finished"])
+		if err != nil || err2 != nil {
+			t.Errorf("started %v, finished %v", ended["started"], ended["finished"])
 		}
+		watch.Took(t, "the run without its wait", finished.Sub(started), 2*time.Second)
 		st.released(1)
 
 		watch.Until(t, "the server is done", st.comfy.Idle)

@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"atelier/internal/testkit/watch"
 )
 
 // longAttack makes TestLargePicturesHoldNobodyUp measure for long, and hold the
@@ -298,9 +300,7 @@ func TestLargePicturesHoldNobodyUp(t *testing.T) {
 		}
 		// The short form measures too little for more than this, and other tests
 		// run beside it.
-		if beside > 5*time.Second+3*before {
-			t.Errorf("%s: another person waited for %v", what, beside)
-		}
+		watch.Took(t, what+" of another person", beside, 5*time.Second+3*before)
 	}
 	select {
 	case <-n.exited:

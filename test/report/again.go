@@ -18,6 +18,7 @@ const stolenLimit = 0.1
 type failedTest struct {
 	command   []string
 	pkg, name string
+	isLate    bool // something took too long
 }
 
 // runAgain runs each test again, alone, and reports whether all of them pass.

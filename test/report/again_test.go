@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"testing"
+
+	"atelier/internal/testkit/watch"
 )
 
 func TestAgainCommand(t *testing.T) {
@@ -33,23 +35,27 @@ func TestStolenShare(t *testing.T) {
 // was not built, and of a data race.
 func TestOutcomes(t *testing.T) {
 	const pkg = "atelier/x"
+	late := event{Action: "attr", Package: pkg, Test: "TestA/sqlite", Key: watch.LateAttribute}
 	for name, c := range map[string]struct {
-		events []event
-		failed int
-		again  bool // whether it may run again
+		events                []event
+		failed                int
+		again, againIfStarved bool // whether it may run again
 	}{
-		"failed test": {[]event{{Action: "fail", Package: pkg, Test: "TestA/sqlite"}, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg}}, 1, true},
-		"not built":   {[]event{{Action: "fail", Package: pkg}}, 0, false},
-		"data race":   {[]event{{Action: "output", Package: pkg, Test: "TestA", Output: "WARNING: DATA RACE\n"}, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg}}, 1, false},
-		"panic":       {[]event{{Action: "output", Package: pkg, Test: "TestA", Output: "panic: no\n"}, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg}}, 1, false},
-		"passed":      {[]event{{Action: "pass", Package: pkg, Test: "TestA"}, {Action: "pass", Package: pkg}}, 0, false},
+		"failed test":    {[]event{{Action: "fail", Package: pkg, Test: "TestA/sqlite"}, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg}}, 1, false, true},
+		"late test":      {[]event{late, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg}}, 1, true, true},
+		"late and other": {[]event{late, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg, Test: "TestB"}, {Action: "fail", Package: pkg}}, 2, false, true},
+		"not built":      {[]event{{Action: "fail", Package: pkg}}, 0, false, false},
+		"data race":      {[]event{late, {Action: "output", Package: pkg, Test: "TestA", Output: "WARNING: DATA RACE\n"}, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg}}, 1, false, false},
+		"panic":          {[]event{late, {Action: "output", Package: pkg, Test: "TestA", Output: "panic: no\n"}, {Action: "fail", Package: pkg, Test: "TestA"}, {Action: "fail", Package: pkg}}, 1, false, false},
+		"passed":         {[]event{{Action: "pass", Package: pkg, Test: "TestA"}, {Action: "pass", Package: pkg}}, 0, false, false},
 	} {
-		r := reader{output: map[string][]string{}, skips: map[string]bool{}}
+		r := newReader()
 		for _, e := range c.events {
 			r.take(e, []string{"go", "test"})
 		}
-		if len(r.failed) != c.failed || r.mayRunAgain() != c.again {
-			t.Errorf("%s: %d failed, again %t, want %d and %t", name, len(r.failed), r.mayRunAgain(), c.failed, c.again)
+		if len(r.failed) != c.failed || r.mayRunAgain(false) != c.again || r.mayRunAgain(true) != c.againIfStarved {
+			t.Errorf("%s: %d failed, again %t, on a starved machine %t, want %d, %t and %t",
+				name, len(r.failed), r.mayRunAgain(false), r.mayRunAgain(true), c.failed, c.again, c.againIfStarved)
 		}
 	}
 }

@@ -5,10 +5,11 @@
 //
 // Several commands run at the same time and make one report.
 //
-// Tests with time limits fail on a virtual machine whose processor is given to
-// others. If that happened for more than a tenth of the time, the tests that
-// failed run again, one after the other; the report names them. A test that
-// fails again, a panic, a data race and a build error fail in any case.
+// A test in which something took too long (watch.Took) runs again, alone, when
+// all others have ended. So does every test that failed, if the processor of a
+// virtual machine was given to others for more than a tenth of the time. The
+// report names these tests. A test that fails again, a panic, a data race and a
+// build error fail in any case.
 package main
 
 import (
@@ -23,11 +24,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"atelier/internal/testkit/watch"
 )
 
 // event is a line of the output of go test -json.
 type event struct {
 	Action, Package, Test, Output string
+	Key                           string // of an attribute
 	Elapsed                       float64
 }
 
@@ -52,7 +56,7 @@ func (c counts) String() string {
 func main() {
 	start := time.Now()
 	before := readProcessorTimes()
-	r := reader{output: map[string][]string{}, skips: map[string]bool{}}
+	r := newReader()
 
 	var commands sync.WaitGroup
 	for _, args := range split(os.Args[1:]) {
@@ -74,8 +78,9 @@ func main() {
 		fmt.Printf("%6.1fs  %s %s\n", e.Elapsed, e.Package, e.Test)
 	}
 	fmt.Printf("\nin %v\nSQLite: %v\nPostgreSQL: %v\n%v\n", time.Since(start).Round(time.Second), r.sqlite, r.postgres, r.all)
-	if share := readProcessorTimes().stolenSince(before); r.mayRunAgain() && share > stolenLimit {
-		fmt.Printf("\nothers had %.0f %% of the processor: the tests that failed run again\n", 100*share)
+	share := readProcessorTimes().stolenSince(before)
+	if r.mayRunAgain(share > stolenLimit) {
+		fmt.Printf("\nthe tests that failed run again, alone (others had %.0f %% of the processor)\n", 100*share)
 		r.broken = !runAgain(r.failed)
 		r.failed = nil
 	}
@@ -101,9 +106,14 @@ type reader struct {
 	skips                 map[string]bool     // reasons for skipped tests
 	top                   []event             // tests that passed or failed
 	failures              []string            // failed tests with what they found
+	late                  map[string]bool     // tests that are no part of another and in which something took too long
 	failed                []failedTest        // failed tests that are no part of another
 	broken                bool                // something failed other than tests
 	fatal                 bool                // a test wrote of a panic or a data race
+}
+
+func newReader() *reader {
+	return &reader{output: map[string][]string{}, skips: map[string]bool{}, late: map[string]bool{}}
 }
 
 // run runs one command and reads its events.
@@ -149,8 +159,15 @@ func (r *reader) fail() {
 	r.broken = true
 }
 
-// mayRunAgain reports whether tests failed, and nothing else is wrong.
-func (r *reader) mayRunAgain() bool { return len(r.failed) > 0 && !r.broken && !r.fatal }
+// mayRunAgain reports whether tests failed, nothing else is wrong, and the
+// machine can be the reason: in each of them something took too long, or all of
+// them had too little of the processor.
+func (r *reader) mayRunAgain(isStarved bool) bool {
+	if len(r.failed) == 0 || r.broken || r.fatal {
+		return false
+	}
+	return isStarved || !slices.ContainsFunc(r.failed, func(t failedTest) bool { return !t.isLate })
+}
 
 // slowest returns the twenty tests that took longest.
 func (r *reader) slowest() []event {
@@ -167,6 +184,12 @@ func (r *reader) take(e event, command []string) {
 		r.output[key] = append(r.output[key], e.Output)
 		r.fatal = r.fatal || isFatal(e.Output)
 		return
+	case "attr":
+		name, _, _ := strings.Cut(e.Test, "/")
+		if e.Key == watch.LateAttribute {
+			r.late[e.Package+" "+name] = true
+		}
+		return
 	case "pass", "fail", "skip":
 	default:
 		return
@@ -182,7 +205,7 @@ func (r *reader) take(e event, command []string) {
 	}
 	delete(r.output, key)
 	if e.Action == "fail" && e.Test != "" && !strings.Contains(e.Test, "/") {
-		r.failed = append(r.failed, failedTest{command: command, pkg: e.Package, name: e.Test})
+		r.failed = append(r.failed, failedTest{command: command, pkg: e.Package, name: e.Test, isLate: r.late[key]})
 	}
 	if e.Test == "" {
 		if e.Action == "fail" && !slices.ContainsFunc(r.failed, func(t failedTest) bool { return t.pkg == e.Package }) {

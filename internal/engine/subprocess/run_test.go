@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"atelier/internal/engine/subprocess"
+	"atelier/internal/testkit/watch"
 )
 
 func TestEnvironmentIsBare(t *testing.T) {
@@ -142,9 +143,7 @@ func TestContextEndsIt(t *testing.T) {
 	if err := subprocess.Run(ctx, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("run = %v, want the context's end", err)
 	}
-	if took := time.Since(ended); took > 2*time.Second {
-		t.Errorf("it took %v to end", took)
-	}
+	watch.Took(t, "the end", time.Since(ended), 2*time.Second)
 	if err := subprocess.Run(ctx, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("run after the end = %v, want the context's end", err)
 	}
@@ -171,9 +170,7 @@ func TestNothingLivesOn(t *testing.T) {
 				t.Fatalf("run = %q, %v", got, err)
 			}
 			soonGone(t, got[0])
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("it took %v", took)
-			}
+			watch.Took(t, "the end of all", time.Since(began), 10*time.Second)
 		})
 	}
 }

@@ -1,4 +1,5 @@
-// Package watch has helpers with which tests observe running processes.
+// Package watch has helpers with which tests observe running processes, and limit
+// how long something takes.
 package watch
 
 import (

@@ -233,9 +233,7 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 				t.Errorf("after the end of access came %+v", e)
 			}
 		}
-		if took := time.Since(begin); took > 9*time.Second {
-			t.Errorf("the streams lasted %s", took)
-		}
+		watch.Took(t, "the streams", time.Since(begin), 9*time.Second)
 		m.as(token).sendRequest("GET", "/api/v2/boards/"+mine.ID+"/events").checkStatus(t, "without the token", 401, "UNAUTHENTICATED")
 	})
 }

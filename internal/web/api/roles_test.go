@@ -285,9 +285,7 @@ func TestExMembers(t *testing.T) {
 				t.Errorf("an ex-member's stream went on with %s", all)
 			}
 		}
-		if took := time.Since(begin); took > 15*time.Second {
-			t.Errorf("the streams lasted %s", took)
-		}
+		watch.Took(t, "the streams", time.Since(begin), 15*time.Second)
 		device.sendRequest("GET", "/api/v2/library").checkStatus(t, "the personal account", 200, "")
 	})
 }
