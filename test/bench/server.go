@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,10 +118,12 @@ func (s *server) remove() error {
 // command runs the program beside the server.
 func (s *server) command(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.binary, append(args, "--json")...)
-	cmd.Env, cmd.Stderr = s.env, os.Stderr
+	var said bytes.Buffer
+	cmd.Env = s.env
+	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("atelier %s: %w: %.2000s", strings.Join(args, " "), err, out)
+		err = fmt.Errorf("atelier %s: %w: %s%.2000s", strings.Join(args, " "), err, said.Bytes(), out)
 	}
 	return out, err
 }

@@ -84,7 +84,7 @@ func (c *client) work(stop <-chan struct{}) {
 		case <-time.After(between(c.chance, 100*time.Millisecond, 700*time.Millisecond)):
 		}
 		switch n := c.chance.IntN(100); {
-		case n < 60:
+		case n < 60 && c.w.hasRoom():
 			c.create(stop)
 		case n < 85:
 			c.poll()
@@ -96,6 +96,13 @@ func (c *client) work(stop <-chan struct{}) {
 			c.upload()
 		}
 	}
+}
+
+// hasRoom reports whether more runs may be accepted before the next fault. A
+// long test with several orders a second would use up the hourly limits of its
+// people, and most of its faults would meet idle processes.
+func (w *installation) hasRoom() bool {
+	return w.perFault == 0 || w.accepted.Load() < int64(w.perFault)*(1+w.rounds.Load())
 }
 
 // server is the one that the balancer happens to choose.
@@ -154,6 +161,7 @@ func (c *client) try(o *order) *call {
 	if k.Status == http.StatusAccepted {
 		v := k.decoded(c.w.t)
 		k.Run = v["request_id"].(string)
+		c.w.accepted.Add(1)
 		c.runs = append(c.runs, &ticket{account: o.account, id: k.Run, path: path(v["status_url"].(string)), next: time.Now().Add(seconds(k.retryAfter)), order: o})
 	}
 	o.known = !k.isUnknown() && k.Status != http.StatusConflict

@@ -9,6 +9,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/test/program"
 )
@@ -16,6 +17,22 @@ import (
 // punctual is how old an event may be when it arrives. Senders are stopped for
 // a few seconds at times.
 const punctual = lease + 8*time.Second
+
+// circuitOpen is how long the service sends no events to the receiver, because
+// too many in a row failed during the storm.
+func (w *installation) circuitOpen() time.Duration {
+	w.t.Helper()
+	db := dbtest.Open(w.t, w.database)
+	defer db.Close()
+	var until sqldb.Time
+	err := db.Read(w.t.Context(), func(tx *sqldb.Tx) error {
+		return tx.QueryRow(w.t.Context(), `SELECT max(open_until) FROM webhook_host`).Scan(&until)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return max(0, time.Until(until.Time))
+}
 
 // judgeEvents expects one event for every run that has a receiver, delivered,
 // signed and true.

@@ -92,6 +92,7 @@ func TestFlowChaos(t *testing.T) {
 				noEvents:  true, // those of flows are in TestChaos; the lease of an event outlives its sender by half a minute
 				perMinute: 60,
 				perHour:   600,
+				perFault:  6,
 			})
 			w.storm(w.killInFlows)
 			w.judge()
@@ -110,6 +111,7 @@ func (w *installation) killInFlows(chance *rand.Rand) {
 			w.kill(w.someServer(chance), between(chance, 0, 300*time.Millisecond))
 		}
 		w.check()
+		w.rounds.Add(1)
 	}
 }
 

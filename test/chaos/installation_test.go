@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ type load struct {
 	noEvents  bool // no order has a receiver of events
 	perMinute int  // runs that a person may start
 	perHour   int
+	perFault  int // runs that are accepted between two faults; 0: no limit
 }
 
 // version is a version of a tool.
@@ -94,6 +96,8 @@ type installation struct {
 	log      log
 
 	load
+	accepted atomic.Int64 // runs so far
+	rounds   atomic.Int64 // faults that are over
 
 	// What stands between the parts. With SQLite, the database and the files are
 	// on a small disk; with PostgreSQL, the files are in an S3 bucket, and the

@@ -26,9 +26,10 @@ func (w *installation) judge() {
 			w.t.Error(err)
 		}
 	}
+	w.sink.calmDown()
 	w.wait("all runs to end", toolLimit+lease+time.Minute, func(r record) bool { return r["status"] != "pending" })
 	// The lease of an event outlives its sender by half a minute.
-	w.wait("all events to be delivered", 2*time.Minute, func(r record) bool {
+	w.wait("all events to be delivered", w.circuitOpen()+2*time.Minute, func(r record) bool {
 		hook, ok := r["webhook"].(map[string]any)
 		return !ok || hook["state"] == "delivered"
 	})

@@ -14,13 +14,14 @@ import (
 	"atelier/test/program"
 )
 
-// sink receives events, and fails at times.
+// sink receives events, and fails at times until it is calm.
 type sink struct {
 	*httptest.Server
 	roots string // file with who vouches for it
 
 	mu     sync.Mutex
 	chance *rand.Rand
+	calm   bool
 	events []delivery
 }
 
@@ -55,6 +56,7 @@ func (s *sink) hear(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	wait := time.Duration(0)
 	switch n := s.chance.IntN(20); {
+	case s.calm:
 	case n < 2:
 		d.status = http.StatusInternalServerError
 	case n == 2:
@@ -73,6 +75,13 @@ func (s *sink) hear(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(d.status)
+}
+
+// calmDown ends the failures of the receiver.
+func (s *sink) calmDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calm = true
 }
 
 // heard are the deliveries so far.
