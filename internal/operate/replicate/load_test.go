@@ -15,6 +15,12 @@ import (
 	"atelier/internal/testkit/watch"
 )
 
+// writePause is the time between two writes of a writer. The first and the last
+// copy read the write-ahead log to its end, which the writers move. The race
+// detector slows down the reader, but not SQLite: without a pause the reader
+// does not always arrive.
+const writePause = 4 * time.Millisecond
+
 // TestStopsUnderLoad stops the copying at random moments while others write so
 // much that the write-ahead log starts again and again from its beginning, and
 // starts it again. Every copy is whole.
@@ -39,6 +45,7 @@ func TestStopsUnderLoad(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				time.Sleep(writePause)
 			}
 		})
 	}
