@@ -93,6 +93,10 @@ func TestAnEngineThatIsDeaf(t *testing.T) {
 	})
 }
 
+// longLease is so long that its worker does not renew it during a test: a worker
+// that renews it before another finds it expired keeps its run.
+const longLease = 10 * time.Minute
+
 // TestALateWorker loses its run to another while it is asleep.
 func TestALateWorker(t *testing.T) {
 	for name, deaf := range map[string]bool{"that is told": false, "that is deaf": true} {
@@ -106,10 +110,10 @@ func TestALateWorker(t *testing.T) {
 						return asleep.Run(ctx, j, out)
 					}
 					return paints(ctx, j, out) // it may be first to see that the run waits again
-				}), nil)
+				}), func(p *runner.Parts) { p.Lease = longLease })
 				made := create(h, "many", nil)
 				receive(h, asleep.reached, "the first worker")
-				h.Pass(31 * time.Second)
+				h.Pass(longLease + time.Second)
 				work(h, paints, func(p *runner.Parts) { p.Hub = pubsub.New() })
 				r := ended(h, made.ID)
 				files, rows := h.Owned(), h.Rows()
@@ -136,11 +140,11 @@ func TestALateWorker(t *testing.T) {
 func TestTakingBackOnesOwn(t *testing.T) {
 	eachInstallation(t, func(h *installation) {
 		e := newStuck()
-		r := build(h, e, nil)
+		r := build(h, e, func(p *runner.Parts) { p.Lease = longLease })
 		start(h, r)
 		made := create(h, "many", nil)
 		receive(h, e.reached, "the first attempt")
-		h.Pass(31 * time.Second)
+		h.Pass(longLease + time.Second)
 		h.OK(r.Reap(h.Context()))
 		receive(h, e.reached, "the second attempt")
 		// The first is told that it is over; the second goes on.
