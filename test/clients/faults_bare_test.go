@@ -310,7 +310,7 @@ func (d *bareDriver) uploadFile(path string) (string, error) {
 }
 
 // uploadResumably uploads a file by the tus protocol. After each failure it asks
-// how much has arrived.
+// how much has arrived. If more has arrived, the attempts count anew.
 func (d *bareDriver) uploadResumably(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -318,13 +318,19 @@ func (d *bareDriver) uploadResumably(path string) (string, error) {
 	}
 	key := rand.Text()
 	location := ""
+	arrived := 0
 	var last error
-	for attempt := range d.attempts {
+	for attempt := 0; attempt < d.attempts; attempt++ {
 		var id string
 		if location == "" {
 			location, last = d.startUpload(content, key)
 		} else {
-			id, last = d.resumeUpload(location, content)
+			var offset int
+			id, offset, last = d.resumeUpload(location, content)
+			if offset > arrived {
+				arrived = offset
+				attempt = 0
+			}
 		}
 		switch {
 		case id != "":
@@ -354,19 +360,20 @@ func (d *bareDriver) startUpload(content []byte, key string) (string, error) {
 	return location.String(), nil
 }
 
-// resumeUpload sends the rest of a file and returns the id of the upload.
-func (d *bareDriver) resumeUpload(location string, content []byte) (string, error) {
+// resumeUpload sends the rest of a file. It returns the id of the upload, and how
+// much had arrived before.
+func (d *bareDriver) resumeUpload(location string, content []byte) (id string, offset int, err error) {
 	res, err := d.send(http.MethodHead, location, http.Header{"Tus-Resumable": {"1.0.0"}}, nil)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	res.Body.Close()
 	if id := res.Header.Get("Upload-Id"); id != "" {
-		return id, nil
+		return id, len(content), nil
 	}
-	offset, err := strconv.Atoi(res.Header.Get("Upload-Offset"))
+	offset, err = strconv.Atoi(res.Header.Get("Upload-Offset"))
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	res, err = d.send(http.MethodPatch, location, http.Header{
 		"Tus-Resumable": {"1.0.0"},
@@ -374,10 +381,10 @@ func (d *bareDriver) resumeUpload(location string, content []byte) (string, erro
 		"Content-Type":  {"application/offset+octet-stream"},
 	}, content[offset:])
 	if err != nil {
-		return "", err
+		return "", offset, err
 	}
 	res.Body.Close()
-	return res.Header.Get("Upload-Id"), nil
+	return res.Header.Get("Upload-Id"), offset, nil
 }
 
 // call sends a request to the API until it is answered, and decodes the answer.

@@ -119,7 +119,11 @@ export class Uploads {
           throw failure;
         }
         await sleep(delay, options.signal);
+        const before = state.offset;
         state = await this.readState(path, options);
+        if (state.offset > before) {
+          backoff = new Backoff(this.transport.parts.retry);
+        }
       }
       report(options, { loaded: state.offset, total: blob.size });
     }

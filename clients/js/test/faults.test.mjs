@@ -289,6 +289,19 @@ async function startTusServer(t, fault) {
   return { ...server, state };
 }
 
+test('a resumable upload is not given up while more and more of it arrives', async (t) => {
+  const file = randomBytes(10_000);
+  const server = await startTusServer(t, (_part, state, seen, _accept, _response, request) => {
+    state.bytes = Buffer.concat([state.bytes, seen.body.subarray(0, 1000)]);
+    request.socket.destroy();
+  });
+  const client = clientOf(server, { retry: { attempts: 2 } });
+  const upload = await client.uploads.create(new Blob([file]), { name: 'nöise.wav', resumable: true });
+  assert.equal(upload.id, 'final');
+  assert.ok(server.state.bytes.equals(file));
+  assert.equal(server.state.parts, 10);
+});
+
 test('a resumable upload goes on where the service has it', async (t) => {
   const file = randomBytes(10_000);
   const server = await startTusServer(t, (part, state, seen, accept, response, request) => {
