@@ -227,6 +227,8 @@ func (w *fuzzFixture) stock(query string) map[string]any {
 	board := w.make("/boards"+query, `{"name": "Autumn"}`)["id"].(string)
 	node := w.make("/boards/"+board+"/nodes"+query, `{"kind": "TEXT", "text": "Mood"}`)
 
+	flow := w.make("/flows"+query, fmt.Sprintf(`{"name": "Twice", "steps": [{"id": "one", "tool": %[1]q}, {"id": "two", "tool": %[1]q}]}`, w.tool["slug"]))
+
 	upload := w.node.call("POST", "/api/v2/uploads"+query, string(w.picture()), "Content-Type", "image/png").want(w.t, http.StatusCreated)
 
 	resumable := w.node.call("POST", "/api/v2/uploads/resumable"+query, "", "Tus-Resumable", "1.0.0", "Upload-Length", "1000000").Header.Get("Location")
@@ -237,7 +239,7 @@ func (w *fuzzFixture) stock(query string) map[string]any {
 		record := w.node.json("/api/v2/generate/" + run["request_id"].(string) + query)
 		if record["status"] == "succeeded" {
 			result := record["outputs"].([]any)[0].(map[string]any)
-			return map[string]any{"request_id": run["request_id"], "upload_id": upload["id"], "resumable_id": path.Base(resumable), "board_id": board, "node_id": node["id"], "library_id": result["id"]}
+			return map[string]any{"request_id": run["request_id"], "upload_id": upload["id"], "resumable_id": path.Base(resumable), "board_id": board, "node_id": node["id"], "library_id": result["id"], "flow_id": flow["id"]}
 		}
 		if record["status"] != "pending" || time.Now().After(deadline) {
 			w.t.Fatalf("the run is %v", record)

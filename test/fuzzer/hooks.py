@@ -29,6 +29,7 @@ ENDING = {
     "deleteAccessToken",
     "deleteBoard",
     "deleteCompanyAccessToken",
+    "deleteFlow",
     "deleteLibraryItem",
     "deleteNode",
     "deleteResumableUpload",
@@ -180,6 +181,8 @@ def before_call(context, case, kwargs):
             payload["account_id"] = IDS["uid"]
         if is_id(payload.get("team_id")) and name in {"addDomain", "createInvitation"}:
             payload["team_id"] = IDS["team_id"]
+        if is_long_id(payload.get("library_id")):
+            payload["library_id"] = own["library_id"]
 
 
 COUNTS = collections.Counter()  # answers by operation and status
