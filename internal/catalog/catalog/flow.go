@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -179,30 +178,39 @@ func (c *Catalog) Finder(ctx context.Context, err *error) ToolFinder {
 	}
 }
 
-// canRunSteps reports whether the audience may use all tools that a flow names.
-// It is true for other tools.
-func (s *Snapshot) canRunSteps(a Audience, t *Tool, limit int) bool {
-	if !t.IsFlow() {
-		return true
+// finderFor returns a function that finds the tools which an audience may use,
+// apart from the steps of flows.
+func (s *Snapshot) finderFor(a Audience) func(slug string) *Tool {
+	return func(slug string) *Tool {
+		if t := s.bySlug[slug]; t != nil && a.CanSee(t) {
+			return t
+		}
+		return nil
 	}
-	return limit > 0 && !slices.ContainsFunc(t.Flow.Tools(), func(slug string) bool {
-		named := s.bySlug[slug]
-		return named == nil || !a.CanSee(named) || !s.canRunSteps(a, named, limit-1)
-	})
 }
 
 // BlockedStep returns the first step of a flow whose tool does not exist any more
 // or may not be used by the audience, although the audience may use the flow
 // itself. It returns "" if there is none.
 func (s *Snapshot) BlockedStep(a Audience, toolID string) (step string) {
-	i := slices.IndexFunc(s.tools, func(t *Tool) bool { return t.ID == toolID })
-	if i < 0 || !s.tools[i].IsFlow() || !a.CanSee(s.tools[i]) {
+	_, t := s.CurrentTool(toolID)
+	if t == nil || !a.CanSee(t) {
 		return ""
 	}
-	for _, step := range s.tools[i].Flow.Steps {
+	return findBlockedStep(t, s.finderFor(a), flow.MaxDepth)
+}
+
+// findBlockedStep returns the first step of a flow for whose tool find returns
+// nil, whose tool is a flow with such a step, or whose flows are nested more than
+// limit deep. It returns "" if there is none, and for other tools.
+func findBlockedStep(t *Tool, find func(slug string) *Tool, limit int) string {
+	if !t.IsFlow() {
+		return ""
+	}
+	for _, step := range t.Flow.Steps {
 		for _, slug := range step.ToolSlugs() {
-			named := s.bySlug[slug]
-			if named == nil || !a.CanSee(named) || !s.canRunSteps(a, named, flow.MaxDepth-1) {
+			named := find(slug)
+			if named == nil || named.IsFlow() && limit <= 1 || findBlockedStep(named, find, limit-1) != "" {
 				return step.ID
 			}
 		}

@@ -224,15 +224,9 @@ func (c *Catalog) ViewOf(ctx context.Context, a Audience, accountID string) (*Vi
 			c.logUnreadable(r, err)
 			continue
 		}
-		one := *t
-		one.ID = r.id
-		one.Slug = r.slug
+		one := r.tool(*t)
 		one.Saved = true
-		one.AverageDuration = r.average
-		one.RecentDuration = r.recent
-		one.Created = r.created
-		one.Updated = r.updated
-		own[r.slug] = &one
+		own[r.slug] = one
 	}
 	v := mergeView(base, a, own)
 	snapshot.keepMerged(key, v)
@@ -319,21 +313,4 @@ func (v *View) writtenTexts(t *Tool, prefix string, limit int) (all []TextInput)
 		}
 	}
 	return all
-}
-
-// findBlockedStep returns the first step of a flow for whose tool find returns
-// nil, or whose tool is a flow with such a step. It returns "" if there is none.
-func findBlockedStep(t *Tool, find func(slug string) *Tool, limit int) string {
-	if !t.IsFlow() {
-		return ""
-	}
-	for _, step := range t.Flow.Steps {
-		for _, slug := range step.ToolSlugs() {
-			named := find(slug)
-			if named == nil || limit == 0 || findBlockedStep(named, find, limit-1) != "" {
-				return step.ID
-			}
-		}
-	}
-	return ""
 }

@@ -116,8 +116,9 @@ func (s *Snapshot) buildView(a Audience) *View {
 		tags:   s.tags,
 		kits:   s.kits,
 	}
+	find := s.finderFor(a)
 	for _, t := range s.tools {
-		if !a.CanSee(t) || !s.canRunSteps(a, t, flow.MaxDepth) {
+		if !a.CanSee(t) || findBlockedStep(t, find, flow.MaxDepth) != "" {
 			continue
 		}
 
@@ -466,6 +467,11 @@ func (c *Catalog) buildTool(r row) (*Tool, error) {
 		t = *read
 	}
 
+	return r.tool(t), nil
+}
+
+// tool completes a decoded tool with the other columns of its row.
+func (r row) tool(t Tool) *Tool {
 	t.ID = r.id
 	t.Slug = r.slug
 	t.Hash = r.hash
@@ -473,7 +479,7 @@ func (c *Catalog) buildTool(r row) (*Tool, error) {
 	t.RecentDuration = r.recent
 	t.Created = r.created
 	t.Updated = r.updated
-	return &t, nil
+	return &t
 }
 
 // logUnreadable logs a stored item that this release of the program cannot
