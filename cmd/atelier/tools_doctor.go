@@ -134,7 +134,7 @@ func probeEngine(ctx context.Context, e engine.Engine) error {
 }
 
 // checkToolEngines returns a failed check for each tool whose engine is not
-// configured.
+// configured. Flows need none: their steps run on the engines of other tools.
 func (p *program) checkToolEngines(have *engines) ([]engineCheck, error) {
 	from, err := manifestSources(p.cfg, "")
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *program) checkToolEngines(have *engines) ([]engineCheck, error) {
 	}
 	var all []engineCheck
 	for slug, t := range set.AllTools() {
-		if _, ok := have.pools[t.Engine.Name]; !ok {
+		if _, ok := have.pools[t.Engine.Name]; !ok && !t.IsFlow() {
 			all = append(all, engineCheck{
 				Name: slug, Kind: "tool", State: "missing",
 				Detail: fmt.Sprintf("needs the engine %s, which is not configured; add it to the file that --backends names", t.Engine.Name),

@@ -194,6 +194,10 @@ func TestFlowRunsItsSteps(t *testing.T) {
 		anna := s.Person(100)
 		r := s.begin(anna, "poster", map[string]any{"prompt": "a fox"}, nil)
 		s.wantSteps(r.ID, "draft queued")
+		queues := dbtest.Get(s.Fixture, func(tx *sqldb.Tx) ([]run.Queue, error) { return run.Queues(s.Context(), tx) })
+		if len(queues) != 1 || queues[0].Engine != "script" || queues[0].Waiting != 1 || queues[0].Active != 0 {
+			s.Errorf("queues = %+v, want one step that waits", queues)
+		}
 		s.wantBalance(anna, 100-11, 11) // 2 sketches of 2, 2 enlargements of 3, 1 collage
 
 		s.work("sketch", "")

@@ -9,7 +9,8 @@ import (
 
 // These queries read a limited number of rows, regardless of the number of
 // runs. The recursive query finds the engines one by one in the index of
-// run_turn.
+// run_turn. Runs of flows do not count: they need no engine, and their steps are
+// runs of their own.
 
 const (
 	waitingEnginesQuery = `
@@ -28,7 +29,7 @@ const (
 			FROM (SELECT engine, person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY since - head_start, person_id LIMIT $2) AS t
 		) AS firsts`
 	countActiveQuery = `
-		SELECT engine, count(*) FROM (SELECT engine FROM run WHERE stage = 'running' LIMIT $1) AS counted GROUP BY engine`
+		SELECT engine, count(*) FROM (SELECT engine FROM run WHERE stage = 'running' AND engine <> 'flow' LIMIT $1) AS counted GROUP BY engine`
 )
 
 // estimatesQuery reads the estimated durations of a limited number of runs of an

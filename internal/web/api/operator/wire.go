@@ -82,6 +82,9 @@ func listEngines(s operator.Status, tools []*catalog.Tool) []wire.OperatorEngine
 		e.MedianWaitSeconds = secondsSince(q.Median, s.At)
 	}
 	for _, t := range tools {
+		if t.IsFlow() {
+			continue // its steps run on the engines of other tools
+		}
 		e := engineOf(t.Engine.Name)
 		e.Tools = append(e.Tools, wire.OperatorTool{ID: t.ID, Name: t.Name})
 	}
