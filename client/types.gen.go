@@ -1418,7 +1418,8 @@ type RunRecord struct {
 	ToolName *string `json:"tool_name"`
 	// The person who started the run.
 	UID string `json:"uid"`
-	// The value of the tool's prompt field; null if the tool has none.
+	// The value of the tool's prompt field; if it has none, the prompt of the
+	// flow in which the run is a step. Null without both.
 	Prompt *string `json:"prompt"`
 	// The inputs of the run by `fieldKey`, with the defaults filled in; only
 	// with `include=inputs`.
@@ -1783,7 +1784,8 @@ type LibraryItem struct {
 	SHA256    string `json:"sha256"`
 	// Whether it is a favourite of the caller.
 	Favorited bool `json:"favorited"`
-	// The prompt of the run; null if its tool has none.
+	// The prompt of the run; if its tool has none, the prompt of the flow in
+	// which the run is a step. Null without both.
 	Prompt *string `json:"prompt"`
 	// A remark of the tool about the result, as in `GenerationOutput`; null for
 	// none.

@@ -4352,7 +4352,7 @@ export interface components {
             /** @description The person who started the run. */
             uid: components["schemas"]["ID"];
             /**
-             * @description The value of the tool's prompt field; null if the tool has none.
+             * @description The value of the tool's prompt field; if it has none, the prompt of the flow in which the run is a step. Null without both.
              * @example a red fox in the snow
              */
             prompt: string | null;
@@ -4933,7 +4933,7 @@ export interface components {
             /** @description Whether it is a favourite of the caller. */
             favorited: boolean;
             /**
-             * @description The prompt of the run; null if its tool has none.
+             * @description The prompt of the run; if its tool has none, the prompt of the flow in which the run is a step. Null without both.
              * @example a red fox in the snow
              */
             prompt: string | null;

@@ -219,6 +219,9 @@ func TestFlowRunsItsSteps(t *testing.T) {
 		if rec.Outputs[0].Library != sheet.LibraryID {
 			s.Error("the result of the flow is not that of its last step")
 		}
+		if sheet.Prompt != "a fox" {
+			s.Errorf("prompt of the last step = %q, want that of the flow", sheet.Prompt)
+		}
 		if n := s.Count(`SELECT count(*) FROM result WHERE intermediate AND deleted IS NULL`); n != 2 {
 			s.Errorf("%d intermediate results are left, want the 2 drafts", n)
 		}

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -203,7 +204,7 @@ func (f *flowRun) prepare(ctx context.Context, tx *sqldb.Tx, start flow.Start) (
 		ToolHash:       tool.Hash,
 		Engine:         tool.Engine.Name,
 		Inputs:         a.stored,
-		Prompt:         a.filled.Prompt,
+		Prompt:         cmp.Or(a.filled.Prompt, r.Prompt), // so that a search by the prompt finds the results of all steps
 		Seed:           a.seed,
 		NumResults:     a.n,
 		Estimated:      a.estimated,

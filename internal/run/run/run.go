@@ -114,7 +114,7 @@ type Run struct {
 	ToolHash   string        // version of the tool that the run was validated against
 	Engine     string        // name of the engine in the tool's manifest
 	Inputs     string        // JSON object with values and references to files
-	Prompt     string        // value of the tool's prompt field, or ""
+	Prompt     string        // value of the tool's prompt field, else that of the flow it is a step of, or ""
 	Seed       int64         // chosen by the client, or random
 	NumResults int64         // number of requested results
 	Metadata   string        // JSON object of the client, or ""

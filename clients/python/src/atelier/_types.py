@@ -1696,7 +1696,9 @@ class _GenerationRequired(TypedDict):
     uid: str
     """The person who started the run."""
     prompt: Optional[str]
-    """The value of the tool's prompt field; null if the tool has none."""
+    """The value of the tool's prompt field; if it has none, the prompt of the flow in which the run
+    is a step. Null without both.
+    """
     team_id: Optional[str]
     """The team that pays; null for the personal account."""
     num_results: int
@@ -2040,7 +2042,9 @@ class LibraryItem(TypedDict):
     favorited: bool
     """Whether it is a favourite of the caller."""
     prompt: Optional[str]
-    """The prompt of the run; null if its tool has none."""
+    """The prompt of the run; if its tool has none, the prompt of the flow in which the run is a
+    step. Null without both.
+    """
     note: Optional[str]
     """A remark of the tool about the result, as in `GenerationOutput`; null for none."""
 

@@ -2052,7 +2052,7 @@ type Generation struct {
 	// Progress The progress of a running run from 0 to 1; null if it is unknown.
 	Progress *float64 `json:"progress"`
 
-	// Prompt The value of the tool's prompt field; null if the tool has none.
+	// Prompt The value of the tool's prompt field; if it has none, the prompt of the flow in which the run is a step. Null without both.
 	//
 	// Examples: a red fox in the snow
 	Prompt *string `json:"prompt"`
@@ -2738,7 +2738,7 @@ type LibraryItem struct {
 	// PreviewURL URL of a video's first frame as JPEG; null for anything else.
 	PreviewURL *string `json:"preview_url"`
 
-	// Prompt The prompt of the run; null if its tool has none.
+	// Prompt The prompt of the run; if its tool has none, the prompt of the flow in which the run is a step. Null without both.
 	//
 	// Examples: a red fox in the snow
 	Prompt *string `json:"prompt"`
