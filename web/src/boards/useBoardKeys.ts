@@ -1,4 +1,4 @@
-import { useEffect } from 'react';
+import { useLayoutEffect } from 'react';
 import { usePreferences } from '../data/preferences';
 import { isTyping, type KeyMap, useKeys } from '../ui/keys';
 import type { Tool } from './Canvas';
@@ -86,7 +86,7 @@ function activate(event: KeyboardEvent, open: () => void): void {
 }
 
 function useClipboard({ editor, upload, place, takeOff }: Commands, enabled: boolean): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!enabled) {
       return;
     }

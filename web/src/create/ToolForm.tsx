@@ -1,4 +1,4 @@
-import { type ClipboardEvent, type DragEvent, useEffect } from 'react';
+import { type ClipboardEvent, type DragEvent, useLayoutEffect } from 'react';
 import type { ToolDetail } from '../data/catalog';
 import { hasDragged, hasFiles, readDragged } from '../data/dragged';
 import { Form } from '../form/Form';
@@ -111,7 +111,7 @@ function addFiles(form: ToolFormState, files: FileList): boolean {
 
 /** usePastedFiles puts files that are pasted anywhere on the page into the field that fits. */
 function usePastedFiles(form: ToolFormState): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const paste = (event: Event) => {
       const files = (event as unknown as ClipboardEvent).clipboardData?.files;
       if (files && files.length > 0 && addFiles(form, files)) {

@@ -20,11 +20,13 @@ import { removeStep } from './edit';
 import styles from './FlowCanvas.module.css';
 import { FormNode } from './FormNode';
 import { cutLine, drawWire, type Line, linesOf, refuseWire, rowsOf, type Tools } from './graph';
+import { LineEdge } from './LineEdge';
 import { arrange, formId, layersOf, type Place } from './layout';
 import { type FlowDraft, leavesOfFlow } from './model';
 import { StepNode } from './StepNode';
 
 const nodeTypes = { form: FormNode, step: StepNode };
+const edgeTypes = { default: LineEdge };
 
 /** FlowCanvas shows a flow as a graph: nodes are moved, and results are connected with inputs by drawing lines. */
 export function FlowCanvas({ places }: { places: Map<string, Place> }) {
@@ -68,6 +70,7 @@ export function FlowCanvas({ places }: { places: Map<string, Place> }) {
   useEffect(() => {
     setEdges((before) => {
       const chosen = new Set(before.filter((edge) => edge.selected).map((edge) => edge.id));
+      const origins = [...new Set(lines.map(originOf))];
       return lines.map((line) => ({
         id: line.id,
         source: line.from,
@@ -76,6 +79,7 @@ export function FlowCanvas({ places }: { places: Map<string, Place> }) {
         targetHandle: line.toHandle,
         selected: chosen.has(line.id),
         ariaLabel: nameOfLine(line),
+        data: { track: origins.indexOf(originOf(line)) },
       }));
     });
   }, [lines, setEdges]);
@@ -157,6 +161,7 @@ export function FlowCanvas({ places }: { places: Map<string, Place> }) {
         nodes={nodes}
         edges={edges}
         nodeTypes={nodeTypes}
+        edgeTypes={edgeTypes}
         onNodesChange={onNodesChange}
         onEdgesChange={onEdgesChange}
         isValidConnection={isValid}
@@ -209,6 +214,11 @@ function heightOf(draft: FlowDraft, tools: Tools, id: string, hasRun: boolean): 
   const rows = step ? rowsOf(step, tools.get(step.tool)).length + (step.for_each === undefined ? 0 : 1) : 0;
 
   return 104 + rows * 28 + (hasRun ? 90 : 0);
+}
+
+/** originOf names where a line begins. */
+function originOf({ from, fromHandle }: Line): string {
+  return `${from} ${fromHandle}`;
 }
 
 function nameOfLine({ from, fromHandle, to, input }: Line): string {

@@ -52,10 +52,15 @@ export default function RunPart({ id, onStarted, onClose }: Props) {
       .then((flow) => cache.fetchQuery(toolQuery(flow.id, teamId)))
       .then((read) => !closed && setTool(read))
       .catch((problem) => !closed && setError(problem));
-
-    return () => {
+    const close = () => {
       closed = true;
       void made.then(remove, () => undefined);
+    };
+    window.addEventListener('pagehide', close);
+
+    return () => {
+      window.removeEventListener('pagehide', close);
+      close();
     };
   }, [part, teamId, cache]);
 

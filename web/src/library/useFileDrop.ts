@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 import { hasFiles } from '../data/dragged';
 import { isTyping } from '../ui/keys';
 
@@ -8,7 +8,7 @@ export function useFileDrop(onFiles: (files: File[]) => void): boolean {
   const latest = useRef(onFiles);
   latest.current = onFiles;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stop = new AbortController();
     const options = { signal: stop.signal };
     let depth = 0;

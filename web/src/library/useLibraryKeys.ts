@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react';
+import { useLayoutEffect, useRef } from 'react';
 import { useLocation } from 'wouter';
 import { useAccount } from '../data/account';
 import { inputLink, runAgainLink } from '../data/links';
@@ -55,7 +55,7 @@ export function useLibraryKeys({ items, actions, enabled, onSelect, onPin, onEsc
   // Escape is left to whatever lies over the page, which closes by itself.
   const latest = useRef(onEscape);
   latest.current = onEscape;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.key === 'Escape' && !event.defaultPrevented && !isCovered()) {
         latest.current();

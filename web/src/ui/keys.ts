@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react';
+import { useLayoutEffect, useRef } from 'react';
 
 /** KeyMap names what keys do, such as `Ctrl+K`, `Shift+ArrowUp`, `g c` (one after the other) or `f`. */
 export type KeyMap = Record<string, (event: KeyboardEvent) => void>;
@@ -45,12 +45,16 @@ export function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** useKeys listens to keys while a component is shown. Inside of inputs only combinations with Ctrl and Escape count. */
+/**
+ * useKeys listens to keys while a component is shown. Inside of inputs only combinations with Ctrl and Escape count. Like the
+ * other listeners for keys, pastes and drops, it begins before the component is painted: a key that is pressed as soon as a
+ * dialog is seen counts.
+ */
 export function useKeys(map: KeyMap, { enabled = true, letters = true }: KeyOptions = {}): void {
   const latest = useRef(map);
   latest.current = map;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!enabled) {
       return;
     }
