@@ -70,9 +70,7 @@ func wantNodes(t *testing.T, b *browser.Browser, nodes, lines int) {
 // openStep opens the panel of a step by a click on its node.
 func openStep(t *testing.T, b *browser.Browser, id string) {
 	t.Helper()
-	r := rectOf(t, b, fmt.Sprintf(`document.querySelector('.react-flow__node[data-id=%q] b')`, id))
-	x, y := r.middle()
-	b.ClickAt(x, y)
+	selectNode(t, b, fmt.Sprintf(`document.querySelector('.react-flow__node[data-id=%q]')`, id))
 	b.See("complementary", "Step "+id)
 }
 
@@ -98,7 +96,7 @@ func TestStudioFlows(t *testing.T) {
 		keepFlow(t, g, b)
 		runFlow(t, b)
 		runElsewhere(t, g, flowOf(t, g.node, b))
-		runPartOfFlow(t, b)
+		runPartOfFlow(t, g, b)
 		meetOthers(t, g, b)
 		deleteFlow(t, b)
 
@@ -247,14 +245,29 @@ func runElsewhere(t *testing.T, g *gallerySite, f savedFlow) {
 	startCommand(t, g.node, "run", f.Slug, "title=By command").end(0, "succeeded")
 }
 
-// runPartOfFlow runs a step with what it needs, which leaves no flow behind.
-func runPartOfFlow(t *testing.T, b *browser.Browser) {
+// runPartOfFlow runs a step with what it needs, which leaves no flow behind, also
+// if somebody leaves the page instead.
+func runPartOfFlow(t *testing.T, g *gallerySite, b *browser.Browser) {
 	t.Helper()
+	wantFlows := func(count int) {
+		t.Helper()
+		watch.Until(t, fmt.Sprintf("%d flows", count), func() bool {
+			return len(g.node.json("/api/v2/flows")["data"].([]any)) == count
+		})
+	}
+	openStep(t, b, "smaller")
+	b.ClickOn("button", "Run up to here")
+	b.See("button", "Start…")
+	wantFlows(2)
+	b.Reload()
+	wantFlows(1)
+
 	openStep(t, b, "smaller")
 	b.ClickOn("button", "Run up to here")
 	b.ClickOn("button", "Start…")
 	b.Until(`document.body.innerText.includes("The run has started.")`)
 	b.Until(`[...document.querySelectorAll(".react-flow__node-step")].filter(e => e.innerText.includes("Done")).length === 2`)
+	wantFlows(1)
 }
 
 // meetOthers changes the flow while somebody else does, and goes back to an older
@@ -262,9 +275,6 @@ func runPartOfFlow(t *testing.T, b *browser.Browser) {
 func meetOthers(t *testing.T, g *gallerySite, b *browser.Browser) {
 	t.Helper()
 	f := flowOf(t, g.node, b)
-	watch.Until(t, "the end of the part's flow", func() bool {
-		return len(g.node.json("/api/v2/flows")["data"].([]any)) == 1
-	})
 	var change map[string]any
 	if err := json.Unmarshal(g.node.get("/api/v2/flows/"+f.ID).body, &change); err != nil {
 		t.Fatal(err)

@@ -578,11 +578,23 @@ func openByKeys(g *gallerySite, b *browser.Browser) {
 	b.Strike("Escape")
 	b.Until(`location.pathname === "/library" && ` + gridHasFocus)
 
-	// Space shows a result large, and arrows go on to the next.
+	// Space shows a result large, and arrows go on to the next: the first one is
+	// pressed as soon as the page shows the result.
+	showsLarge := func(alt string) {
+		b.Until(fmt.Sprintf(`document.querySelector("dialog[open] img")?.alt === %q`, alt))
+	}
+	b.Eval(`new MutationObserver((_, observer) => {
+		if (document.querySelector("dialog[open] img")) {
+			observer.disconnect();
+			dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft"}));
+		}
+	}).observe(document.body, {childList: true, subtree: true})`)
 	b.Strike("End", "Space")
-	b.Until(fmt.Sprintf(`document.querySelector("dialog[open] img")?.alt === %q`, fox))
+	showsLarge(whale)
+	b.Strike("ArrowRight")
+	showsLarge(fox)
 	b.Strike("ArrowLeft")
-	b.Until(fmt.Sprintf(`document.querySelector("dialog[open] img")?.alt === %q`, whale))
+	showsLarge(whale)
 	b.Strike("Escape")
 	b.Until(`document.querySelector("dialog[open]") === null && ` + gridHasFocus)
 }

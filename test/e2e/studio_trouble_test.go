@@ -115,6 +115,20 @@ func TestStudioRefusals(t *testing.T) {
 	})
 }
 
+// settlePrices waits until the form has asked for the price of what was typed: a
+// question that comes after a change of the tool would show the change before
+// anybody presses Create.
+func settlePrices(b *browser.Browser) {
+	b.Until(`(() => {
+		const asked = performance.getEntriesByType("resource").filter(e => e.name.includes("/preview-cost")).length;
+		const seen = window.seenPrices ??= {asked: -1, at: 0};
+		if (seen.asked !== asked) {
+			Object.assign(seen, {asked, at: performance.now()});
+		}
+		return performance.now() - seen.at > 3000;
+	})()`)
+}
+
 // changeTool changes a tool while its form is open: the values that still fit are
 // carried over.
 func changeTool(t *testing.T, n *node, b *browser.Browser, tools string) {
@@ -123,6 +137,7 @@ func changeTool(t *testing.T, n *node, b *browser.Browser, tools string) {
 	b.TypeInto("textbox", "Prompt", "carried words")
 	b.TypeInto("textbox", "Seed", "12")
 	says(b, "995 left after it")
+	settlePrices(b)
 	id := n.tools("", nil)["Painter"]
 	before := n.json("/api/v2/tools/" + id)["tool_fields_hash"]
 	changed := strings.Replace(painterTool, "  - {key: seed, type: SEED, label: Seed, advanced: true}\n", "  - {key: paper, type: TEXT, label: Paper}\n", 1)
