@@ -202,9 +202,9 @@ func (c *Client) follow(ctx context.Context, r *request) iter.Seq2[Event, error]
 }
 
 // Events follows a run (GET /generate/{request_id}/events): its status,
-// progress, preview and done events. It connects again when the connection
-// breaks, and ends after the event "done". Wait is simpler if only the end
-// matters.
+// progress, preview, step and done events. It connects again when the
+// connection breaks, and ends after the event "done". Wait is simpler if only
+// the end matters.
 func (g *RunsCalls) Events(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for e, err := range g.client.follow(ctx, &request{method: http.MethodGet, path: runPath(id) + "/events", team: true}) {

@@ -1442,7 +1442,7 @@ type RunRecord struct {
 	Outputs []Output `json:"outputs"`
 	// The runs of the steps of a flow, in the order in which they were started;
 	// absent for other tools.
-	Steps []GenerationStep `json:"steps,omitempty"`
+	Steps []RunStep `json:"steps,omitempty"`
 	// The reason of the failure; null unless the run failed.
 	Error *RunFailure `json:"error"`
 	// The metadata of the create, with numbers as they were written; null for
@@ -1453,9 +1453,9 @@ type RunRecord struct {
 	Webhook *RunWebhook `json:"webhook"`
 }
 
-// GenerationStep: A run of a step of a flow. It is a run like others, in the
-// same account: `request_id` finds it.
-type GenerationStep struct {
+// RunStep: A run of a step of a flow. It is a run like others, in the same
+// account: `request_id` finds it.
+type RunStep struct {
 	// The id of the step in the flow.
 	Step string `json:"step"`
 	// The item of the list for which the step ran, from 0; 0 if it runs once.

@@ -18,6 +18,9 @@ type Watch struct {
 	Progress func(RunProgress)
 	// Preview gets an unfinished picture, which replaces the one before.
 	Preview func(Preview)
+	// Step gets a run of a step of a flow when it was created, when its stage
+	// changes and when it ends, with its results. Status gets all steps at once.
+	Step func(RunStep)
 }
 
 // Wait waits until a run has ended and returns its final state. A run that
@@ -120,6 +123,11 @@ func (g *RunsCalls) handleEvent(e Event, w Watch) *Run {
 		var p Preview
 		if e.Decode(&p) == nil && w.Preview != nil {
 			w.Preview(p)
+		}
+	case "step":
+		var s RunStep
+		if e.Decode(&s) == nil && w.Step != nil {
+			w.Step(s)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestWaitReadsEvents(t *testing.T) {
 			if r.Header.Get("Last-Event-ID") != "2" {
 				t.Errorf("Last-Event-ID = %q", r.Header.Get("Last-Event-ID"))
 			}
-			fmt.Fprint(w, "event: later\ndata: unknown\n\nevent: preview\ndata: {\"url\": \"p\"}\n\nevent: done\ndata: {\"request_id\": \"r\", \"status\": \"failed\",\ndata:  \"error\": {\"code\": \"TIMED_OUT\", \"message\": \"slow\"}}\n\n")
+			fmt.Fprint(w, "event: later\ndata: unknown\n\nevent: preview\ndata: {\"url\": \"p\"}\n\nevent: step\ndata: {\"step\": \"draw\", \"status\": \"succeeded\"}\n\nevent: done\ndata: {\"request_id\": \"r\", \"status\": \"failed\",\ndata:  \"error\": {\"code\": \"TIMED_OUT\", \"message\": \"slow\"}}\n\n")
 		}
 		s.record = func(_ int, w http.ResponseWriter) { record(w, "pending") }
 		var seen []string
@@ -56,6 +56,7 @@ func TestWaitReadsEvents(t *testing.T) {
 			Status:   func(r *client.Run) { seen = append(seen, string(r.Status)) },
 			Progress: func(p client.RunProgress) { seen = append(seen, fmt.Sprint(*p.Progress, p.Stage)) },
 			Preview:  func(p client.Preview) { seen = append(seen, p.URL) },
+			Step:     func(s client.RunStep) { seen = append(seen, s.Step) },
 		})
 		if err != nil || run.Status != client.RunStatusFailed {
 			t.Fatalf("run = %+v, %v", run, err)
@@ -63,7 +64,7 @@ func TestWaitReadsEvents(t *testing.T) {
 		if f, ok := errors.AsType[*client.RunFailure](run.Err()); !ok || f.Code != client.FailureCodeTimedOut {
 			t.Errorf("error = %v", run.Err())
 		}
-		if got := strings.Join(seen, ","); got != "pending,0.5running,pending,p" {
+		if got := strings.Join(seen, ","); got != "pending,0.5running,pending,p,draw" {
 			t.Errorf("seen = %s", got)
 		}
 	})

@@ -175,6 +175,7 @@ var typeNames = map[string]string{
 	"GenerationProgress":      "RunProgress",
 	"GenerationStage":         "RunStage",
 	"GenerationStatus":        "RunStatus",
+	"GenerationStep":          "RunStep",
 	"GenerationWebhook":       "RunWebhook",
 }
 

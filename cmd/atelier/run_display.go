@@ -52,6 +52,7 @@ type runDisplay struct {
 type runState struct {
 	name     string
 	stage    client.RunStage
+	step     string    // of a flow: the one that started last, or ""
 	position *int64    // in the queue, when updated was
 	updated  time.Time // time of the last news
 	fraction float64   // negative if nobody knows it
@@ -128,7 +129,7 @@ func (s *runState) describe(estimate time.Duration, now time.Time) string {
 		return "waiting"
 	case client.RunStageRunning:
 	}
-	text := string(s.stage)
+	text := s.describeStage()
 	left := estimate - now.Sub(s.began)
 	const enough = 0.05 // less progress predicts nothing
 	if s.fraction > enough {
@@ -139,6 +140,15 @@ func (s *runState) describe(estimate time.Duration, now time.Time) string {
 		text += ", about " + showSeconds(left) + " left"
 	}
 	return text
+}
+
+// describeStage returns the stage, with the step if the run is a flow.
+func (s *runState) describeStage() string {
+	text := string(s.stage)
+	if s.step != "" {
+		text += " " + s.step
+	}
+	return cleanText(text)
 }
 
 // showSeconds formats a duration for people.
@@ -185,12 +195,26 @@ func (d *runDisplay) print(line string) {
 func (d *runDisplay) watch(number int, preview func(client.Preview)) client.Watch {
 	return client.Watch{
 		Status: func(r *client.Run) {
+			for _, s := range r.Steps {
+				d.setStep(number, s)
+			}
 			if r.Stage != nil {
 				d.update(number, *r.Stage, r.Progress, r.QueuePosition)
 			}
 		},
+		Step:     func(s client.RunStep) { d.setStep(number, s) },
 		Progress: func(r client.RunProgress) { d.update(number, r.Stage, r.Progress, nil) },
 		Preview:  preview,
+	}
+}
+
+// setStep keeps the step of a flow that started last. It is shown with the next
+// progress.
+func (d *runDisplay) setStep(number int, step client.RunStep) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.states[number]; s != nil && step.Stage != nil && *step.Stage == client.RunStageRunning {
+		s.step = step.Step
 	}
 }
 
@@ -218,7 +242,7 @@ func (d *runDisplay) update(number int, stage client.RunStage, progress *float64
 
 // printStep prints a line for each stage, and for each quarter of the work.
 func (d *runDisplay) printStep(s *runState) {
-	line := s.name + ": " + cleanText(string(s.stage))
+	line := s.name + ": " + s.describeStage()
 	if s.fraction >= 0 {
 		const quarter = 25
 		line += fmt.Sprintf(" %d%%", int(s.fraction*100)/quarter*quarter)

@@ -135,7 +135,7 @@ func (c runsShowCmd) describeRun(p *program, r *client.RunRecord) error {
 }
 
 // describeStep returns a run of a step of a flow as one line.
-func describeStep(s client.GenerationStep) string {
+func describeStep(s client.RunStep) string {
 	name := s.Step
 	if s.Item > 0 {
 		name += fmt.Sprintf(" (item %d)", s.Item+1)

@@ -1156,6 +1156,8 @@ export interface paths {
          *       the queue of the model server changes.
          *     - `progress`: a `GenerationProgress`.
          *     - `preview`: a `GenerationPreview`, an unfinished picture; each one replaces the previous one.
+         *     - `step`: a `GenerationStep`, for flows only: a run of a step was created, its stage changed, or it ended. If it
+         *       succeeded, it has its results. A `status` has all steps, so no `step` comes beside it.
          *     - `done`: the whole record of a run that has ended. It is the last event, and the service closes the stream;
          *       for a run that had ended before, it comes at once.
          *     - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last event of this
@@ -4351,7 +4353,7 @@ export interface components {
             /** @description The person who started the run. */
             uid: components["schemas"]["ID"];
             /**
-             * @description The value of the tool's prompt field; null if the tool has none.
+             * @description The value of the tool's prompt field; if it has none, the prompt of the flow in which the run is a step. Null without both.
              * @example a red fox in the snow
              */
             prompt: string | null;
@@ -4932,7 +4934,7 @@ export interface components {
             /** @description Whether it is a favourite of the caller. */
             favorited: boolean;
             /**
-             * @description The prompt of the run; null if its tool has none.
+             * @description The prompt of the run; if its tool has none, the prompt of the flow in which the run is a step. Null without both.
              * @example a red fox in the snow
              */
             prompt: string | null;

@@ -46,11 +46,12 @@ export type RunEvent =
   | ServerEvent<'status', Run>
   | ServerEvent<'progress', Schemas['GenerationProgress']>
   | ServerEvent<'preview', Schemas['GenerationPreview']>
+  | ServerEvent<'step', Schemas['GenerationStep']>
   | ServerEvent<'done', Run>;
 
 /** WaitOptions are the options of wait. */
 export interface WaitOptions extends CallOptions {
-  /** Called with each state of the run, its progress and its previews. */
+  /** Called with each state of the run, its progress and its previews, and with each change of a step of a flow. */
   onEvent?: (event: RunEvent) => void;
   /** Seconds for which the service may be unreachable before wait gives up. Default: 300. */
   patience?: number;

@@ -199,7 +199,7 @@ func (f *flowRun) readChildren(ctx context.Context, tx *sqldb.Tx, steps []run.Fl
 	}
 	children := map[flow.Key]flow.Child{}
 	for _, step := range steps {
-		key := flow.Key{Step: step.Step, Otherwise: step.Otherwise, Place: int(step.Place)}
+		key := keyOf(step)
 		f.steps[key] = step
 		child := flow.Child{State: childStates[step.Run.State]}
 		for _, o := range results[step.Run.ID] {

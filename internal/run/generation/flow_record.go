@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/flow"
 	"atelier/internal/engine"
 	"atelier/internal/file/library"
 	"atelier/internal/run/run"
@@ -193,35 +194,61 @@ func (rec Record) stepsJSON(links library.URLSigner, viewerID string) []StepJSON
 	}
 	all := []StepJSON{}
 	for _, step := range rec.Steps {
-		r := step.Run
-		one := StepJSON{
-			Step:              step.Step,
-			Item:              step.Place,
-			Otherwise:         step.Otherwise,
-			RequestID:         r.ID,
-			ToolID:            r.ToolID,
-			ToolName:          orNull(step.ToolName),
-			Status:            r.State.PublicStatus(),
-			Started:           optionalTime(r.Started),
-			Finished:          optionalTime(r.Finished),
-			Seed:              r.Seed,
-			Reused:            step.Reused,
-			Intermediate:      step.Delivered == nil,
-			TokensCharged:     r.TokensCharged,
-			FreeAllowanceUsed: r.AllowanceUsed,
-			Error:             failureJSON(r),
-			Outputs:           []OutputJSON{},
-		}
-		if !r.State.IsEnded() {
-			one.Stage = orNull(string(r.Stage()))
-			one.Progress = r.ProgressFraction()
-		}
-		for _, o := range step.Outputs {
-			one.Outputs = append(one.Outputs, outputJSON(links, o, viewerID))
-		}
-		all = append(all, one)
+		all = append(all, step.StepJSON(links, viewerID))
 	}
 	return all
+}
+
+// StepJSON converts a run of a step to its API representation. The URLs of its
+// results are signed for the viewer.
+func (s StepRecord) StepJSON(links library.URLSigner, viewerID string) StepJSON {
+	r := s.Run
+	out := StepJSON{
+		Step:              s.Step,
+		Item:              s.Place,
+		Otherwise:         s.Otherwise,
+		RequestID:         r.ID,
+		ToolID:            r.ToolID,
+		ToolName:          orNull(s.ToolName),
+		Status:            r.State.PublicStatus(),
+		Started:           optionalTime(r.Started),
+		Finished:          optionalTime(r.Finished),
+		Seed:              r.Seed,
+		Reused:            s.Reused,
+		Intermediate:      s.Delivered == nil,
+		TokensCharged:     r.TokensCharged,
+		FreeAllowanceUsed: r.AllowanceUsed,
+		Error:             failureJSON(r),
+		Outputs:           []OutputJSON{},
+	}
+	if !r.State.IsEnded() {
+		out.Stage = orNull(string(r.Stage()))
+		out.Progress = r.ProgressFraction()
+	}
+	for _, o := range s.Outputs {
+		out.Outputs = append(out.Outputs, outputJSON(links, o, viewerID))
+	}
+	return out
+}
+
+// StepsSince returns the runs of steps of a flow that were created after an
+// earlier record of the flow, or have changed their stage since.
+func (rec Record) StepsSince(earlier Record) (all []StepRecord) {
+	before := make(map[flow.Key]run.State, len(earlier.Steps))
+	for _, step := range earlier.Steps {
+		before[keyOf(step.FlowStep)] = step.Run.Stage()
+	}
+	for _, step := range rec.Steps {
+		if before[keyOf(step.FlowStep)] != step.Run.Stage() {
+			all = append(all, step)
+		}
+	}
+	return all
+}
+
+// keyOf returns what identifies a run of a step within its flow.
+func keyOf(s run.FlowStep) flow.Key {
+	return flow.Key{Step: s.Step, Otherwise: s.Otherwise, Place: int(s.Place)}
 }
 
 // failureJSON says why a run failed. It is nil for other runs.

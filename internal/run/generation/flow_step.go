@@ -344,9 +344,7 @@ func (f *flowRun) earlierSteps(ctx context.Context, tx *sqldb.Tx) ([]run.FlowSte
 // the same inputs as a new one and all its results. It sets which run a flow in
 // the flow takes up.
 func (f *flowRun) findReusable(ctx context.Context, tx *sqldb.Tx, one newStep, before []run.FlowStep) (newStep, bool, error) {
-	i := slices.IndexFunc(before, func(s run.FlowStep) bool {
-		return flow.Key{Step: s.Step, Otherwise: s.Otherwise, Place: int(s.Place)} == one.key
-	})
+	i := slices.IndexFunc(before, func(s run.FlowStep) bool { return keyOf(s) == one.key })
 	if i < 0 {
 		return newStep{}, false, nil
 	}

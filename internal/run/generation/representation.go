@@ -154,8 +154,6 @@ func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 	switch {
 	case rec.State == run.Queued:
 		out.QueuePosition = &rec.Position
-	case rec.IsFlow() && rec.Started.IsZero() && !rec.State.IsEnded():
-		out.Stage = orNull(string(run.Queued))
 	case rec.IsWaitingAtServer():
 		out.QueuePosition = orNull(*rec.ServerPosition)
 		out.Started = nil

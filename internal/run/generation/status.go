@@ -29,6 +29,15 @@ type Record struct {
 	PreviewRun string
 }
 
+// Stage returns the stage of the run as the API shows it. A flow is queued until
+// its first step has started.
+func (rec Record) Stage() run.State {
+	if rec.IsFlow() && !rec.State.IsEnded() && rec.Started.IsZero() {
+		return run.Queued
+	}
+	return rec.Run.Stage()
+}
+
 // GetStatus returns a run of an account. It returns run.ErrNotFound for runs of
 // other accounts.
 func (s *Service) GetStatus(ctx context.Context, accountID, id string) (Record, error) {

@@ -368,3 +368,68 @@ func TestEventsWhileARunWaitsAtItsServer(t *testing.T) {
 		}
 	})
 }
+
+// TestEventsOfAFlow follows a flow whose second step waits until its follower has
+// seen the result of the first.
+func TestEventsOfAFlow(t *testing.T) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
+		first, drawn := hold(t)
+		second, enlarged := hold(t)
+		script := func(wait string) string {
+			return fmt.Sprintf("%q", `[{"progress":0.5},`+wait+`,{"output":{"kind":"png"}}]`)
+		}
+		a := m.writeFlow("POST", "", `{"name":"Poster","steps":[
+			{"id":"draft","tool":"one","inputs":{"script":`+script(first)+`}},
+			{"id":"large","tool":"one","inputs":{"picture":{"step":"draft"},"script":`+script(second)+`}}]}`).checkStatus(t, "a new flow", 201, "")
+		tool := getJSON[wire.ToolDetail](m.service, "/api/v2/tools/"+decodeAnswer[wire.Flow](t, a).ID)
+		id := m.run("", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":%q}`, tool.ID, tool.ToolFieldsHash))
+		s := m.follow(id, "", "")
+		if e, _ := s.next(); e.name != "status" || !strings.Contains(e.data, `"stage":"queued"`) {
+			t.Fatalf("the first event is %+v", e)
+		}
+		m.workFlows()
+
+		// seen reads until an event about a step in a state.
+		var all []event
+		seen := func(step string, is func(wire.GenerationStep) bool) (wire.GenerationStep, event) {
+			t.Helper()
+			for {
+				e, ok := s.next()
+				if !ok {
+					t.Fatalf("the stream ended: %s", names(all))
+				}
+				all = append(all, e)
+				var told struct{ Steps []wire.GenerationStep }
+				switch e.name {
+				case "done":
+					t.Fatalf("the flow ended before %s was seen: %s", step, names(all))
+				case "status":
+					_ = json.Unmarshal([]byte(e.data), &told) // without steps if it is not JSON
+				case "step":
+					told.Steps = make([]wire.GenerationStep, 1)
+					_ = json.Unmarshal([]byte(e.data), &told.Steps[0])
+				}
+				for _, one := range told.Steps {
+					if one.Step == step && is(one) {
+						return one, e
+					}
+				}
+			}
+		}
+		isRunning := func(one wire.GenerationStep) bool { return one.Stage != nil && *one.Stage == "running" }
+		seen("draft", isRunning)
+		drawn()
+		draft, at := seen("draft", func(one wire.GenerationStep) bool { return one.Status == "succeeded" })
+		if at.name != "step" || len(draft.Outputs) != 1 || draft.Outputs[0].URL == nil || !draft.Intermediate || draft.TokensCharged != 3 {
+			t.Errorf("%s: draft = %+v", at.name, draft)
+		}
+		seen("large", isRunning)
+		if !slices.ContainsFunc(all, func(e event) bool { return e.name == "status" && strings.Contains(e.data, `"stage":"running"`) }) {
+			t.Errorf("no status says that the flow runs: %s", names(all))
+		}
+		enlarged()
+		if rest := s.rest(); len(rest) == 0 || rest[len(rest)-1].name != "done" || !strings.Contains(rest[len(rest)-1].data, `"status":"succeeded"`) {
+			t.Errorf("the last events are %+v", rest)
+		}
+	})
+}

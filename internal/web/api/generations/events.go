@@ -85,7 +85,11 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 	var all []rest.Event
 	add := func(name string, data any) { all = append(all, rest.Event{Name: name, Data: data}) }
 	if s.previous == nil || rec.Stage() != previous.Stage() || rec.Cancel != previous.Cancel || hasMoved(previous, rec) {
-		add("status", rec.RunJSON(s.links, s.viewerID))
+		add("status", rec.RunJSON(s.links, s.viewerID)) // has all steps of a flow
+	} else {
+		for _, step := range rec.StepsSince(previous) {
+			add("step", step.StepJSON(s.links, s.viewerID))
+		}
 	}
 	if rec.Progress != nil && (previous.Progress == nil || *previous.Progress != *rec.Progress) {
 		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.Stage())})

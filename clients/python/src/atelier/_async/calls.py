@@ -1324,6 +1324,9 @@ class AsyncRunsCalls:
         - `progress`: a `GenerationProgress`.
         - `preview`: a `GenerationPreview`, an unfinished picture; each one replaces the previous
         one.
+        - `step`: a `GenerationStep`, for flows only: a run of a step was created, its stage
+        changed, or it ended. If it succeeded, it has its results. A `status` has all steps, so
+        no `step` comes beside it.
         - `done`: the whole record of a run that has ended. It is the last event, and the service
         closes the stream; for a run that had ended before, it comes at once.
         - `reconnect`: an `EventReconnect`. The node that serves the stream stops. It is the last
