@@ -331,7 +331,8 @@ func (c *flowChecker) checkBounds() {
 	b := c.flow.FlowBounds(nil, c.find)
 	switch {
 	case b.Overfull != nil:
-		c.add([]string{"steps"}, "step %s runs for at most %d items, but its list can have %d", b.Overfull.ID, b.Overfull.Max, b.Items)
+		i := slices.IndexFunc(c.flow.Flow.Steps, func(s flow.Step) bool { return s.ID == b.Overfull.ID })
+		c.add([]string{"steps", strconv.Itoa(i), "max"}, "is %d, but the list can have %d items", b.Overfull.Max, b.Items)
 	case b.Runs > flow.MaxRuns:
 		c.add([]string{"steps"}, "a run can make %d runs of tools; at most %d are allowed", b.Runs, flow.MaxRuns)
 	case b.Results > flow.MaxResults:

@@ -70,7 +70,7 @@ func TestFlowProblems(t *testing.T) {
 		{flow(draw + ", {id: b, tool: draw, when: {field: n, is: 2}, inputs: {prompt: x}}, {id: c, tool: enlarge, inputs: {picture: {step: b}}}"),
 			"engine.with.steps[2].inputs.picture: is required, but can be without a value; add first_of with a source that always has one"},
 		{flow("{id: a, tool: draw, num_results: 4, inputs: {prompt: x}}, {id: b, tool: sheet, inputs: {pictures: {step: a, result: all}}}"), "engine.with.steps[1].inputs.pictures: takes at most 3 files, but can get 4"},
-		{flow("{id: a, tool: draw, num_results: 4, inputs: {prompt: x}}, {id: b, tool: enlarge, for_each: {step: a}, max: 2, inputs: {picture: {item: true}}}"), "engine.with.steps: step b runs for at most 2 items, but its list can have 4"},
+		{flow("{id: a, tool: draw, num_results: 4, inputs: {prompt: x}}, {id: b, tool: enlarge, for_each: {step: a}, max: 2, inputs: {picture: {item: true}}}"), "engine.with.steps[1].max: is 2, but the list can have 4 items"},
 		{flow("{id: a, tool: draw, for_each: {field: prompt}, max: 2, inputs: {prompt: x}}"), "engine.with.steps[0].for_each: the field prompt is no list of files"},
 		{flow("{id: a, tool: inner}"), "engine.with.steps[0].tool: not everyone who may use the flow may use the tool inner; restrict the visibility of the flow in the same way"},
 		{flow("{id: a, tool: flow, inputs: {prompt: x, photos: {field: photos}}}"), "engine.with.steps: flows are nested more than 4 deep, or the flow contains itself"},
