@@ -94,6 +94,10 @@ func (c *flowChecker) checkCall(s *flow.Step, call *flow.Call, path []string) {
 	if !c.flow.Saved && !c.flow.Visibility.within(tool.Visibility) { // who may use a saved flow is checked when it runs
 		c.add(below("tool"), "not everyone who may use the flow may use the tool %s; restrict the visibility of the flow in the same way", call.Tool)
 	}
+	if tool.flowDepth(c.find, flow.MaxDepth) >= flow.MaxDepth {
+		c.add(below("tool"), "with %s flows are nested more than %d deep, or the flow contains itself", call.Tool, flow.MaxDepth)
+		return
+	}
 	c.checkCount(tool, call, below("num_results"))
 	known := map[string]bool{}
 	for _, f := range tool.Leaves() {
@@ -324,10 +328,6 @@ func (c *flowChecker) checkResults() {
 }
 
 func (c *flowChecker) checkBounds() {
-	if c.flow.flowDepth(c.find, flow.MaxDepth) > flow.MaxDepth {
-		c.add([]string{"steps"}, "flows are nested more than %d deep, or the flow contains itself", flow.MaxDepth)
-		return
-	}
 	b := c.flow.FlowBounds(nil, c.find)
 	switch {
 	case b.Overfull != nil:

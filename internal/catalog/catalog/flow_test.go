@@ -73,7 +73,7 @@ func TestFlowProblems(t *testing.T) {
 		{flow("{id: a, tool: draw, num_results: 4, inputs: {prompt: x}}, {id: b, tool: enlarge, for_each: {step: a}, max: 2, inputs: {picture: {item: true}}}"), "engine.with.steps[1].max: is 2, but the list can have 4 items"},
 		{flow("{id: a, tool: draw, for_each: {field: prompt}, max: 2, inputs: {prompt: x}}"), "engine.with.steps[0].for_each: the field prompt is no list of files"},
 		{flow("{id: a, tool: inner}"), "engine.with.steps[0].tool: not everyone who may use the flow may use the tool inner; restrict the visibility of the flow in the same way"},
-		{flow("{id: a, tool: flow, inputs: {prompt: x, photos: {field: photos}}}"), "engine.with.steps: flows are nested more than 4 deep, or the flow contains itself"},
+		{flow("{id: a, tool: flow, inputs: {prompt: x, photos: {field: photos}}}"), "engine.with.steps[0].tool: with flow flows are nested more than 4 deep, or the flow contains itself"},
 		{flow(draw+"\n") + "price: {type: FREE}\n", "price: is not for flows: a flow costs what its steps cost"},
 		{flow(draw) + "num_results: {max: 2}\n", "num_results: is not for flows: their steps say how many results there are"},
 		{flow(draw) + "flow_tools: {draw: x}\n", "flow_tools: is set by the program"},
