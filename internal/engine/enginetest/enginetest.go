@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"atelier/internal/engine"
+	"atelier/internal/testkit/watch"
 )
 
 // Case is an engine and a job that it can do, for CheckEngine.
@@ -93,9 +94,9 @@ func (c Case) newJob(t *testing.T, number int) engine.Job {
 	return j
 }
 
-// runJob runs a job and fails the test if the job takes longer than limit. A
+// runJob runs a job and fails the test if the job takes longer than stuckLimit. A
 // panic becomes an error.
-func (c Case) runJob(ctx context.Context, t *testing.T, j engine.Job, out engine.Sink, limit time.Duration) error {
+func (c Case) runJob(ctx context.Context, t *testing.T, j engine.Job, out engine.Sink) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() {
@@ -107,13 +108,13 @@ func (c Case) runJob(ctx context.Context, t *testing.T, j engine.Job, out engine
 		}()
 		done <- c.Engine.Run(ctx, j, out)
 	}()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(stuckLimit)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		t.Fatalf("the engine did not return within %v", limit)
+		t.Fatalf("the engine did not return within %v", stuckLimit)
 		return nil
 	}
 }
@@ -122,7 +123,7 @@ func (c Case) runJob(ctx context.Context, t *testing.T, j engine.Job, out engine
 func (c Case) runToEnd(t *testing.T, j engine.Job) *Recorder {
 	t.Helper()
 	var r Recorder
-	if err := c.runJob(t.Context(), t, j, &r, stuckLimit); err != nil {
+	if err := c.runJob(t.Context(), t, j, &r); err != nil {
 		t.Fatalf("run: %v", err)
 	}
 	return &r
@@ -161,10 +162,12 @@ func checkProgressGrows(t *testing.T, c Case) {
 func checkEndedBefore(t *testing.T, c Case) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	ended := time.Now()
 	var r Recorder
-	if err := c.runJob(ctx, t, c.newJob(t, 1), &r, promptLimit); err == nil {
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &r); err == nil {
 		t.Error("run = nil although the context had ended")
 	}
+	checkPrompt(t, ended)
 	if n := len(r.Outputs()); n != 0 {
 		t.Errorf("results = %d, want 0", n)
 	}
@@ -181,7 +184,7 @@ func checkEndedAtProgress(t *testing.T, c Case) {
 		once.Do(func() { ended = time.Now(); cancel() })
 	}}
 	j := c.newJob(t, 1)
-	err := c.runJob(ctx, t, j, &r, stuckLimit)
+	err := c.runJob(ctx, t, j, &r)
 	if ended.IsZero() {
 		return // the engine reports no progress
 	}
@@ -196,7 +199,7 @@ func checkEndedAtOutput(t *testing.T, c Case) {
 	defer cancel()
 	var ended time.Time
 	r := Recorder{OnOutput: func(int) { ended = time.Now(); cancel() }}
-	if err := c.runJob(ctx, t, c.newJob(t, 1), &r, stuckLimit); err == nil {
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &r); err == nil {
 		t.Error("run = nil although the context ended")
 	}
 	checkPrompt(t, ended)
@@ -207,15 +210,13 @@ func checkEndedAtOutput(t *testing.T, c Case) {
 
 func checkPrompt(t *testing.T, ended time.Time) {
 	t.Helper()
-	if took := time.Since(ended); took > promptLimit {
-		t.Errorf("the engine returned %v after its context had ended, want at most %v", took, promptLimit)
-	}
+	watch.Took(t, "the return after the end of the context", time.Since(ended), promptLimit)
 }
 
 func checkSinkError(t *testing.T, c Case) {
 	for _, nth := range slices.Compact([]int{1, c.Job.NumResults}) {
 		r := Recorder{FailAt: nth, Err: fmt.Errorf("output %d: %w", nth, errSinkFull)}
-		if err := c.runJob(t.Context(), t, c.newJob(t, nth), &r, stuckLimit); !errors.Is(err, errSinkFull) {
+		if err := c.runJob(t.Context(), t, c.newJob(t, nth), &r); !errors.Is(err, errSinkFull) {
 			t.Errorf("run = %v, want the sink's error", err)
 		}
 		if n := r.Offered(); n != nth {
@@ -298,7 +299,7 @@ func (c Case) withFiles(t *testing.T, open func(ctx context.Context, f engine.Fi
 func (c Case) runFailing(t *testing.T, j engine.Job) {
 	t.Helper()
 	var r Recorder
-	if err := c.runJob(t.Context(), t, j, &r, stuckLimit); err == nil {
+	if err := c.runJob(t.Context(), t, j, &r); err == nil {
 		t.Error("run = nil, want an error")
 	}
 	if n := len(r.Outputs()); n == j.NumResults {
@@ -348,7 +349,7 @@ func checkHangingFile(t *testing.T, c Case) {
 		once.Do(func() { ended = time.Now(); cancel() })
 		return io.NopCloser(hangingReader{ctx.Done()}), nil
 	})
-	if err := c.runJob(ctx, t, j, &Recorder{}, stuckLimit); err == nil {
+	if err := c.runJob(ctx, t, j, &Recorder{}); err == nil {
 		t.Error("run = nil although the context ended")
 	}
 	checkPrompt(t, ended)
@@ -360,7 +361,7 @@ func checkAbsentFile(t *testing.T, c Case) {
 	j := c.newJob(t, 1)
 	j.Files = nil
 	var r Recorder
-	err := c.runJob(t.Context(), t, j, &r, stuckLimit)
+	err := c.runJob(t.Context(), t, j, &r)
 	if n := len(r.Outputs()); err == nil && n != j.NumResults {
 		t.Errorf("run = nil with %d of %d results", n, j.NumResults)
 	}

@@ -114,7 +114,7 @@ func (tr Trial) asCase() Case { return Case{Engine: tr.Engine, Job: tr.Job, Sett
 func (tr Trial) runToFailure(ctx context.Context, t *testing.T, r *Recorder) *engine.Error {
 	t.Helper()
 	c := tr.asCase()
-	err := c.runJob(ctx, t, c.newJob(t, 1), r, stuckLimit)
+	err := c.runJob(ctx, t, c.newJob(t, 1), r)
 	if err == nil {
 		t.Fatal("run = nil, want an error")
 	}
@@ -172,7 +172,7 @@ func (tr Trial) runAfter(t *testing.T) {
 func checkRestart(t *testing.T, tr Trial) {
 	var r Recorder
 	c := tr.asCase()
-	if err := c.runJob(t.Context(), t, c.newJob(t, 1), &r, stuckLimit); err == nil && len(r.Outputs()) != tr.Job.NumResults {
+	if err := c.runJob(t.Context(), t, c.newJob(t, 1), &r); err == nil && len(r.Outputs()) != tr.Job.NumResults {
 		t.Errorf("run = nil with %d of %d results", len(r.Outputs()), tr.Job.NumResults)
 	}
 	tr.runAfter(t)
@@ -181,7 +181,7 @@ func checkRestart(t *testing.T, tr Trial) {
 func checkNoResult(t *testing.T, tr Trial) {
 	var r Recorder
 	c := tr.asCase()
-	err := c.runJob(t.Context(), t, c.newJob(t, 1), &r, stuckLimit)
+	err := c.runJob(t.Context(), t, c.newJob(t, 1), &r)
 	if n := len(r.Outputs()); err == nil && n > 0 {
 		t.Errorf("results = %d, want none", n)
 	}
@@ -201,7 +201,7 @@ func checkCancelled(t *testing.T, tr Trial) {
 	timer := time.AfterFunc(500*time.Millisecond, func() { ended <- time.Now(); cancel() })
 	defer timer.Stop()
 	c := tr.asCase()
-	if err := c.runJob(ctx, t, c.newJob(t, 1), &Recorder{}, stuckLimit); err == nil {
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &Recorder{}); err == nil {
 		t.Fatal("run = nil although the context ended")
 	}
 	checkPrompt(t, <-ended)
@@ -212,7 +212,7 @@ func checkDeadline(t *testing.T, tr Trial) {
 	defer cancel()
 	began := time.Now()
 	c := tr.asCase()
-	if err := c.runJob(ctx, t, c.newJob(t, 1), &Recorder{}, stuckLimit); err == nil {
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &Recorder{}); err == nil {
 		t.Fatal("run = nil although its time was up")
 	}
 	if took := time.Since(began); took < 400*time.Millisecond {
@@ -297,7 +297,7 @@ func (tr Trial) runUntilHandover(t *testing.T, begun func() int) string {
 		stop(engine.ErrHandedOver)
 	}()
 	c := tr.asCase()
-	if err := c.runJob(ctx, t, c.newJob(t, 1), &first, stuckLimit); err == nil {
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &first); err == nil {
 		t.Fatal("run = nil although the worker had to stop")
 	}
 	notes := first.Checkpoints()

@@ -101,7 +101,7 @@ func CheckIsolation(t *testing.T, i Isolation) {
 	resumed.Attempt = 2
 	resumed.SavedCheckpoint = first.LastCheckpoint()
 	var r Recorder
-	if err := c.runJob(t.Context(), t, resumed, &r, stuckLimit); err == nil || len(r.Outputs()) > 0 {
+	if err := c.runJob(t.Context(), t, resumed, &r); err == nil || len(r.Outputs()) > 0 {
 		check("resumed", annasPrompt, r.Outputs()) // the job may also fail, because its results are gone
 	}
 }
