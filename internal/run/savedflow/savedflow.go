@@ -107,8 +107,11 @@ func (s *Service) checkAs(ctx context.Context, p principal.Principal, id string,
 	if len(c.Problems) > 0 {
 		return c, nil
 	}
-	bounds := tool.FlowBounds(nil, find)
-	c.Bounds = &bounds
+	isUnknown := func(slug string) bool { return find(slug, "") == nil }
+	if !slices.ContainsFunc(tool.Flow.Tools(), isUnknown) {
+		bounds := tool.FlowBounds(nil, find)
+		c.Bounds = &bounds
+	}
 	c.Problems = append(c.Problems, tool.CheckFlow(find)...)
 	for i, step := range tool.Flow.Steps {
 		for _, slug := range step.ToolSlugs() {

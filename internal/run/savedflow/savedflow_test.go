@@ -306,6 +306,13 @@ func TestProblemsNameStepAndField(t *testing.T) {
 		if len(c.Problems) != 0 || c.Bounds == nil || c.Bounds.Tokens != 5 {
 			s.Errorf("check = %+v", c)
 		}
+		priceless := poster()
+		priceless.Steps = append(priceless.Steps, map[string]any{"id": "last", "tool": "nowhere"})
+		c, err = s.flows.Check(s.Context(), anna, priceless)
+		s.OK(err)
+		if len(c.Problems) != 1 || c.Bounds != nil {
+			s.Errorf("check with an unknown tool = %+v, want a problem and no price", c)
+		}
 	})
 }
 
