@@ -93,9 +93,22 @@ func TestAnEngineThatIsDeaf(t *testing.T) {
 	})
 }
 
-// longLease is so long that its worker does not renew it during a test: a worker
-// that renews it before another finds it expired keeps its run.
+// longLease is so long that its worker does not renew it during a test, except
+// once when it starts.
 const longLease = 10 * time.Minute
+
+// expireLease has r find that the lease of the first attempt at a run has
+// expired. A worker that renews its lease before that keeps its run: then time
+// passes again.
+func expireLease(h *installation, r *runner.Runner, id string) {
+	h.Helper()
+	watch.Until(h.T, "the lease to expire", func() bool {
+		h.Pass(longLease + time.Second)
+		h.OK(r.Reap(h.Context()))
+		now := h.Run(id)
+		return now.State != run.Running || now.Attempt > 1
+	})
+}
 
 // TestALateWorker loses its run to another while it is asleep.
 func TestALateWorker(t *testing.T) {
@@ -113,8 +126,9 @@ func TestALateWorker(t *testing.T) {
 				}), func(p *runner.Parts) { p.Lease = longLease })
 				made := create(h, "many", nil)
 				receive(h, asleep.reached, "the first worker")
-				h.Pass(longLease + time.Second)
-				work(h, paints, func(p *runner.Parts) { p.Hub = pubsub.New() })
+				other := build(h, paints, func(p *runner.Parts) { p.Hub = pubsub.New() })
+				start(h, other)
+				expireLease(h, other, made.ID)
 				r := ended(h, made.ID)
 				files, rows := h.Owned(), h.Rows()
 				if r.State != run.Succeeded || r.Attempt != 2 || r.TokensCharged != 4 {
@@ -144,8 +158,7 @@ func TestTakingBackOnesOwn(t *testing.T) {
 		start(h, r)
 		made := create(h, "many", nil)
 		receive(h, e.reached, "the first attempt")
-		h.Pass(longLease + time.Second)
-		h.OK(r.Reap(h.Context()))
+		expireLease(h, r, made.ID)
 		receive(h, e.reached, "the second attempt")
 		// The first is told that it is over; the second goes on.
 		watch.Until(h.T, "one job", func() bool { return r.Busy() == 1 })
