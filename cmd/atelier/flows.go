@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -65,13 +66,13 @@ func (f flowFlags) find(p *program) (*client.Client, *client.FlowSummary, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	flow, err := findFlow(p, service, f.Flow)
+	flow, err := findFlow(p.ctx, service, f.Flow)
 	return service, flow, err
 }
 
 // findFlow finds a saved flow by its id, its slug or its display name.
-func findFlow(p *program, service *client.Client, name string) (*client.FlowSummary, error) {
-	list, err := service.Flows.List(p.ctx)
+func findFlow(ctx context.Context, service *client.Client, name string) (*client.FlowSummary, error) {
+	list, err := service.Flows.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +267,7 @@ func (c flowsSaveCmd) save(p *program, service *client.Client, draft client.Flow
 	if c.ID == "" {
 		return service.Flows.Create(p.ctx, draft)
 	}
-	found, err := findFlow(p, service, c.ID)
+	found, err := findFlow(p.ctx, service, c.ID)
 	if err != nil {
 		return nil, err
 	}

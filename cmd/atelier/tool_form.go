@@ -31,11 +31,8 @@ func findTool(ctx context.Context, service *client.Client, name string) (*client
 	case len(missing.Displayed) > 0:
 		return nil, usageError{missing}
 	}
-	if flows, err := service.Flows.List(ctx); err == nil {
-		isNamed := func(f client.FlowSummary) bool { return f.Slug == name || f.ID == name }
-		if i := slices.IndexFunc(flows.Data, isNamed); i >= 0 {
-			return nil, fmt.Errorf("the flow %q cannot run: one of its tools no longer exists, or you may not use it; atelier flows show %s | atelier flows check - tells which", cleanText(flows.Data[i].Name), name)
-		}
+	if flow, err := findFlow(ctx, service, name); err == nil && !slices.Contains(missing.Slugs, flow.Slug) {
+		return nil, fmt.Errorf("the flow %q cannot run: one of its tools no longer exists, or you may not use it; atelier flows show %s | atelier flows check - tells which", cleanText(flow.Name), safeSlug(flow.Slug))
 	}
 	slices.Sort(slugs)
 	return nil, usageError{fmt.Errorf("there is no tool %q; available tools:\n  %s", name, wrapWords(withCommas(slugs), "  ", helpColumns-2))}
