@@ -31,7 +31,7 @@ func findTool(ctx context.Context, service *client.Client, name string) (*client
 	case len(missing.Displayed) > 0:
 		return nil, usageError{missing}
 	}
-	if flow, err := findFlow(ctx, service, name); err == nil && !slices.Contains(missing.Slugs, flow.Slug) {
+	if flow, err := findFlow(ctx, service, name); err == nil {
 		return nil, fmt.Errorf("the flow %q cannot run: one of its tools no longer exists, or you may not use it; atelier flows show %s | atelier flows check - tells which", cleanText(flow.Name), safeSlug(flow.Slug))
 	}
 	slices.Sort(slugs)
