@@ -262,7 +262,14 @@ func runPartOfFlow(t *testing.T, g *gallerySite, b *browser.Browser) {
 	b.Reload()
 	wantFlows(1)
 
+	// The browser keeps the page, to show it again.
 	openStep(t, b, "smaller")
+	b.ClickOn("button", "Run up to here")
+	b.See("button", "Start…")
+	b.Eval(`dispatchEvent(new PageTransitionEvent("pagehide", {persisted: true}))`)
+	b.Until(`!document.querySelector("dialog[open]")`)
+	wantFlows(1)
+
 	b.ClickOn("button", "Run up to here")
 	b.ClickOn("button", "Start…")
 	b.Until(`document.body.innerText.includes("The run has started.")`)

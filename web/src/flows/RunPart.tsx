@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 import { api, dataOf, type Schemas } from '../api/client';
 import { useAccount } from '../data/account';
 import { type ToolDetail, toolQuery } from '../data/catalog';
@@ -39,6 +39,7 @@ export default function RunPart({ id, onStarted, onClose }: Props) {
   );
   const [tool, setTool] = useState<ToolDetail>();
   const [error, setError] = useState<unknown>();
+  const closeDialog = useEffectEvent(onClose);
 
   useEffect(() => {
     const query = { team_id: teamId };
@@ -53,13 +54,20 @@ export default function RunPart({ id, onStarted, onClose }: Props) {
       .then((read) => !closed && setTool(read))
       .catch((problem) => !closed && setError(problem));
     const close = () => {
-      closed = true;
-      void made.then(remove, () => undefined);
+      if (!closed) {
+        closed = true;
+        void made.then(remove, () => undefined);
+      }
     };
-    window.addEventListener('pagehide', close);
+    // A page that the browser shows again has no dialog whose flow is gone.
+    const leave = () => {
+      close();
+      closeDialog();
+    };
+    window.addEventListener('pagehide', leave);
 
     return () => {
-      window.removeEventListener('pagehide', close);
+      window.removeEventListener('pagehide', leave);
       close();
     };
   }, [part, teamId, cache]);
