@@ -71,6 +71,7 @@ type parlour struct {
 
 func newParlour(t *testing.T, env ...string) *parlour {
 	t.Helper()
+	needShippedPrograms(t)
 	p := &parlour{workshop: &workshop{site: newSite(t), tools: map[string]*client.ToolDetail{}, tokens: 1000}, cog: cogtest.Start(t, cogtest.Options{})}
 	dir := t.TempDir()
 	manifests, file := filepath.Join(dir, "tools"), filepath.Join(dir, "backends.yaml")

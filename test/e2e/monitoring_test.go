@@ -94,6 +94,7 @@ func TestMonitoring(t *testing.T) {
 		t.Run("promtool", func(t *testing.T) { promtool(t, body, "check", "metrics") })
 
 		n.stop()
+		needShippedPrograms(t) // the line about tools that are left out is long
 		shortLines(t, n.stderr.String())
 	})
 }

@@ -25,6 +25,7 @@ import (
 // make every mistake.
 func TestFirstDay(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
+		needShippedPrograms(t)
 		tools := t.TempDir()
 		n := s.serve("--tools", tools)
 
