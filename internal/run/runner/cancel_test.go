@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"atelier/internal/base/pubsub"
 	"atelier/internal/engine"
@@ -93,17 +92,12 @@ func TestAnEngineThatIsDeaf(t *testing.T) {
 	})
 }
 
-// longLease is so long that its worker does not renew it during a test, except
-// once when it starts.
-const longLease = 10 * time.Minute
-
-// expireLease has r find that the lease of the first attempt at a run has
-// expired. A worker that renews its lease before that keeps its run: then time
-// passes again.
+// expireLease expires the lease of the first attempt at a run and has r find it.
+// A worker that renews its lease in between keeps its run: then it expires again.
 func expireLease(h *installation, r *runner.Runner, id string) {
 	h.Helper()
 	watch.Until(h.T, "the lease to expire", func() bool {
-		h.Pass(longLease + time.Second)
+		h.Exec(`UPDATE run SET lease_until = 1 WHERE id = $1 AND attempt = 1 AND stage = 'running'`, id)
 		h.OK(r.Reap(h.Context()))
 		now := h.Run(id)
 		return now.State != run.Running || now.Attempt > 1
@@ -123,7 +117,7 @@ func TestALateWorker(t *testing.T) {
 						return asleep.Run(ctx, j, out)
 					}
 					return paints(ctx, j, out) // it may be first to see that the run waits again
-				}), func(p *runner.Parts) { p.Lease = longLease })
+				}), nil)
 				made := create(h, "many", nil)
 				receive(h, asleep.reached, "the first worker")
 				other := build(h, paints, func(p *runner.Parts) { p.Hub = pubsub.New() })
@@ -154,7 +148,7 @@ func TestALateWorker(t *testing.T) {
 func TestTakingBackOnesOwn(t *testing.T) {
 	eachInstallation(t, func(h *installation) {
 		e := newStuck()
-		r := build(h, e, func(p *runner.Parts) { p.Lease = longLease })
+		r := build(h, e, nil)
 		start(h, r)
 		made := create(h, "many", nil)
 		receive(h, e.reached, "the first attempt")
