@@ -36,6 +36,7 @@ var doorPython = sync.OnceValues(func() (string, error) {
 // openai of npm and of PyPI, with the tools that the program ships.
 func TestOpenAIClients(t *testing.T) {
 	t.Parallel()
+	servers.NeedShippedPrograms(t)
 	photo, err := filepath.Abs("../../docs/gallery/still-life.jpg")
 	if err != nil {
 		t.Fatal(err)

@@ -70,6 +70,7 @@ type mcpResult struct {
 // TestMCPInspector calls tools with the official Inspector.
 func TestMCPInspector(t *testing.T) {
 	t.Parallel()
+	servers.NeedShippedPrograms(t)
 	s := startService(t)
 	inspect := func(arguments ...string) (r mcpResult) {
 		t.Helper()
@@ -152,6 +153,7 @@ func TestMCPConformance(t *testing.T) {
 // version of the protocol with sessions and in the one without.
 func TestMCPPython(t *testing.T) {
 	t.Parallel()
+	servers.NeedShippedPrograms(t)
 	bin := servers.Need(t, "package mcp of PyPI", "ATELIER_TEST_DOORS", doorPython)
 	for _, mode := range []string{"legacy", "auto"} {
 		t.Run(mode, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"atelier/client"
 	"atelier/internal/engine/cog/cogtest"
+	"atelier/internal/testkit/servers"
 	"atelier/internal/testkit/watch"
 )
 
@@ -71,7 +72,7 @@ type parlour struct {
 
 func newParlour(t *testing.T, env ...string) *parlour {
 	t.Helper()
-	needShippedPrograms(t)
+	servers.NeedShippedPrograms(t)
 	p := &parlour{workshop: &workshop{site: newSite(t), tools: map[string]*client.ToolDetail{}, tokens: 1000}, cog: cogtest.Start(t, cogtest.Options{})}
 	dir := t.TempDir()
 	manifests, file := filepath.Join(dir, "tools"), filepath.Join(dir, "backends.yaml")

@@ -12,6 +12,7 @@ import (
 
 	"atelier/client"
 	"atelier/internal/engine/comfyui/comfyuitest"
+	"atelier/internal/testkit/servers"
 	"atelier/internal/testkit/watch"
 )
 
@@ -46,7 +47,7 @@ func newStudio(t *testing.T, s *site, step time.Duration) *studio {
 // manifests in their folder.
 func newStudioWith(t *testing.T, s *site, step time.Duration, change func(manifests string)) *studio {
 	t.Helper()
-	needShippedPrograms(t)
+	servers.NeedShippedPrograms(t)
 	st := &studio{site: s, comfy: comfyuitest.Start(t, comfyuitest.Options{Step: step})}
 	dir := t.TempDir()
 	manifests := filepath.Join(dir, "tools")

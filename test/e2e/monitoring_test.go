@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"atelier/internal/testkit/servers"
 	"atelier/internal/testkit/watch"
 )
 
@@ -94,7 +95,7 @@ func TestMonitoring(t *testing.T) {
 		t.Run("promtool", func(t *testing.T) { promtool(t, body, "check", "metrics") })
 
 		n.stop()
-		needShippedPrograms(t) // the line about tools that are left out is long
+		servers.NeedShippedPrograms(t) // the line about tools that are left out is long
 		shortLines(t, n.stderr.String())
 	})
 }

@@ -18,6 +18,7 @@ import (
 
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/blob/blobtest"
+	"atelier/internal/testkit/servers"
 	"atelier/internal/testkit/watch"
 )
 
@@ -25,7 +26,7 @@ import (
 // make every mistake.
 func TestFirstDay(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		needShippedPrograms(t)
+		servers.NeedShippedPrograms(t)
 		tools := t.TempDir()
 		n := s.serve("--tools", tools)
 

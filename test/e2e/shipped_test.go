@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"atelier/internal/testkit/servers"
 )
 
 // kinds are what ffprobe calls results.
@@ -44,25 +46,11 @@ func gallery(t *testing.T) [][]string {
 	return all
 }
 
-// needShippedPrograms skips the test where a program of the shipped tools is
-// missing, with which atelier tools doctor fails and tools are left out.
-func needShippedPrograms(t *testing.T) {
-	t.Helper()
-	for _, name := range []string{"ffmpeg", "ffprobe", "espeak-ng", "fluidsynth"} {
-		if _, err := exec.LookPath(name); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatalf("%s is not here", name)
-			}
-			t.Skipf("%s is not here (apt-get install ffmpeg espeak-ng fluidsynth timgm6mb-soundfont)", name)
-		}
-	}
-}
-
 // TestEveryShippedTool runs the commands of the README's gallery on a fresh
 // installation, one for every tool, and looks at what they made.
 func TestEveryShippedTool(t *testing.T) {
 	t.Parallel()
-	needShippedPrograms(t)
+	servers.NeedShippedPrograms(t)
 	s := newSite(t)
 	s.env = []string{"ATELIER_LIMITS_CREATE_PER_MINUTE=1000"}
 	token := s.token("maker@example.com")
